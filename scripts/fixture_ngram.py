@@ -99,9 +99,11 @@ def read(path):
     return training, held_out, len(ids)
 
 
-def cross_entropy(prob, documents):
-    """The mean of -log p(token | tokens before it in the document), over all tokens but the first of each."""
-    losses = [-math.log(prob(d[:i], d[i])) for d in documents for i in range(1, len(d))]
+def cross_entropy(prob, documents, known=None):
+    """The mean of -log p(token | tokens before it in the document), over all tokens but the first of each, and but
+    the next known[i] of document i."""
+    skipped = known or [0] * len(documents)
+    losses = [-math.log(prob(d[:i], d[i])) for d, n in zip(documents, skipped) for i in range(1 + n, len(d))]
     return math.fsum(losses) / len(losses)
 
 

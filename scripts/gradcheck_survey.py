@@ -33,6 +33,12 @@ def overrides(seed):
                "model.positions": draw.choice(positions)}
     if kind == "encoder_decoder":
         return values | {"model.output.per": "next"}
+    for key in ("norm_weight", "norm_embedding", "bias", "output.tied"):
+        values[f"model.{key}"] = draw.choice(["false", "true"])
+    if values["model.norm"] == "pre":
+        values["model.norm_final"] = draw.choice(["false", "true"])
+    if values["model.output.tied"] == "true":
+        values["model.output.hidden"] = 0
     return values | {"model.attention.mask": draw.choice(["none", "causal"])}
 
 

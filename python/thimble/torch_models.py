@@ -25,6 +25,11 @@ def require_representable(config, module):
     lacking = {
         "norm_type": (config["norm_type"] != "layer", "RMS norm"),
         "gated": (config["gated"], "gated feed-forward net"),
+        "norm_weight": (not config.get("norm_weight", True), "norm without a weight"),
+        "norm_embedding": (config.get("norm_embedding", False), "norm after the embedding"),
+        "norm_final": (not config.get("norm_final", True), "pre-norm model without a norm before the output"),
+        "bias": (not config.get("bias", True), "linear layers without a bias"),
+        "output.tied": (config["output"].get("tied", False), "output that is tied to the embedding"),
         "d_ff": (config["d_ff"] == 0, "layers without a feed-forward net"),
         "mixer": (config["mixer"] != "attention", f"{config['mixer']} in place of attention"),
         "positions": (config["positions"] in ("rotary", "alibi"),
@@ -38,7 +43,7 @@ def require_representable(config, module):
         "attention.d_value": (own_width(attention["d_value"]), "width of its own for values")}
     for key, (lacks, feature) in lacking.items():
         if lacks:
-            value = attention[key[len("attention."):]] if "." in key else config[key]
+            value = functools.reduce(lambda section, part: section[part], key.split("."), config)
             raise ValueError(f"{module} has no {feature} (model.{key}: {str(value).lower()})")
 
 

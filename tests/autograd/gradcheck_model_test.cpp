@@ -157,6 +157,10 @@ TEST_CASE("every parameter of whole models, with every mechanism", "[autograd]")
   configs.push_back(convolution_config(rich_config()));
   configs.push_back(convolution_config(small_config()));
   for (const Config& config : configs) check_parameters(config, 16);
+  for (const Config& config : configs_of_language_models(rich_config())) check_parameters(config, 11);
+  Config convolution = convolution_config(rich_config());
+  convolution.model.bias = false;
+  check_parameters(convolution, 10);
 }
 
 TEST_CASE("every parameter of encoder-decoders", "[autograd]") {

@@ -66,6 +66,13 @@ TEST_CASE("pictures are arranged side by side in the width of the terminal", "[c
   }
 }
 
+TEST_CASE("a text stands on the shade of its value, in black or white", "[cli]") {
+  CHECK(cli::shaded("the", 0.5, Colors::none) == "the");
+  CHECK(cli::shaded("the", 0, Colors::all) == "\033[48;2;21;27;35m\033[97mthe\033[0m");
+  CHECK(cli::shaded("the", 1, Colors::all) == "\033[48;2;214;236;255m\033[30mthe\033[0m");
+  CHECK(cli::shaded("the", 1, Colors::fixed).starts_with("\033[48;5;"));
+}
+
 TEST_CASE("colors take no columns", "[cli]") {
   const std::vector<double> values{0, 1};
   const Picture picture = cli::heat_map(values, 2, Colors::all, 80);

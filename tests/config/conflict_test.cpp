@@ -224,6 +224,27 @@ TEST_CASE("a recurrent model refuses keys without effect", "[config]") {
   CHECK(is_valid(recurrent("") + "\ntrain: {log_heads: true}"));
 }
 
+TEST_CASE("keys of language models exclude one another, and other kinds of model", "[config]") {
+  CHECK(place("model: {norm_final: false}") == "1:21 model.norm_final");
+  CHECK(is_valid("model: {norm: pre, norm_final: false}"));
+  CHECK(place("model: {output: {tied: true, hidden: 3}}") == "1:24 model.output.tied");
+  CHECK(place("model: {init_scaled: true}") == "1:22 model.init_scaled");
+  CHECK(is_valid("model: {init_std: 0.02, init_scaled: true}"));
+  const auto unused =
+      problem("model: {init_std: 0.02, embedding_std: 2, position_std: 3, attention: {in_proj_std: 4}}");
+  CHECK_THAT(unused.rule,
+             ContainsSubstring("model.embedding_std, model.position_std, model.attention.in_proj_std"));
+  for (const std::string kind : {"encoder_decoder", "recurrent"})
+    for (const char* key : {"norm_weight: false", "norm_embedding: true", "bias: false", "init_std: 0.1",
+                            "output: {per: next, tied: true}"}) {
+      CAPTURE(kind, key);
+      CHECK_FALSE(is_valid(fmt::format("model: {{kind: {}, {}}}", kind, key),
+                           std::string_view(key).starts_with("output")
+                               ? std::vector<std::string>{}
+                               : std::vector<std::string>{"model.output.per=next"}));
+    }
+}
+
 TEST_CASE("only a recurrent model does without attention", "[config]") {
   CHECK(place("model: {attention: {score: none}}") == "1:28 model.attention.score");
   CHECK(place("model: {kind: encoder_decoder, attention: {score: none}, output: {per: next}}") ==

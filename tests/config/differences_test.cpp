@@ -68,9 +68,9 @@ TEST_CASE("what may change on a resume", "[config]") {
     if (named.field->may_change) found.push_back(named.path);
   CHECK(found == std::vector<std::string>{"task.file", "task.validation_file", "task.test_file",
                                           "task.vocabulary_file", "train.steps", "train.threads",
-                                          "train.evaluate_every", "train.target.accuracy",
-                                          "train.target.loss", "train.patience", "train.checkpoint_every",
-                                          "train.checkpoint_series"});
+                                          "train.evaluate_every", "train.sample_every",
+                                          "train.target.accuracy", "train.target.loss", "train.patience",
+                                          "train.checkpoint_every", "train.checkpoint_series"});
   Config longer;
   longer.train.steps = 2000;
   longer.train.batch = 64;

@@ -1,6 +1,4 @@
 // Texts as rows of a language model.
-#include "train/data/text/text.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,83 +6,38 @@
 #include "catch.h"
 #include "files/temporary_directory.h"
 #include "rows.h"
+#include "texts.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/tokenization.h"
 
 using namespace thimble;
 
-namespace {
-
-constexpr TextOptions kLines{}, kStream{.documents = TextForm::stream};
-
-// "⏎ab" > "ab⏎": a row, its tokens as they are shown.
-std::string shown(const Rows& rows, std::int64_t row) {
-  Example e;
-  rows.example(row, e);
-  std::string out;
-  for (const auto* ids : {&e.input, &e.target}) {
-    out += ids == &e.target ? ">" : "";
-    for (const std::int32_t id : *ids) out += shown_token(rows.tokens()[static_cast<std::size_t>(id)]);
-  }
-  return out;
-}
-
-// A text of `count` different words, which has documents of every split.
-std::string words(int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += fmt::format("w{}\n", i);
-  return text;
-}
-
-std::string problem(const std::string& text, const TextOptions& options, std::int64_t length = 4,
-                    TableTexts texts = {}) {
-  texts.main = {"t.txt", text};
-  try {
-    Text(texts, options, length);
-  } catch (const DataError& e) {
-    return e.what();
-  }
-  return "none";
-}
-
-// A text whose files are all given, so that any size will do.
-Text given(const std::string& train, TextOptions options, std::int64_t length, TableOptions table = {}) {
-  return Text({.main = {"t.txt", train},
-               .validation = {{"v.txt", "ab\n"}},
-               .test = {{"w.txt", "ba\n"}},
-               .vocabulary = {},
-               .options = table},
-              options, length);
-}
-
-}  // namespace
-
 TEST_CASE("a document stands between boundaries, and every token but the first is predicted",
           "[data][text]") {
-  const Text text = given("ab\n\nb a\r\n", kLines, 8);
+  const Text text = given_text("ab\n\nb a\r\n", kTextLines, 8);
   CHECK(text.tokens() == std::vector<std::string>{"\n", " ", "a", "b"});
   CHECK(text.splits() == std::array<std::int64_t, 3>{2, 1, 1});
-  const std::set<std::string> training{shown(text, 0), shown(text, 1)};
+  const std::set<std::string> training{shown_row(text, 0), shown_row(text, 1)};
   CHECK(training == std::set<std::string>{"⏎ab>ab⏎", "⏎b␣a>b␣a⏎"});
-  CHECK(shown(text, 2) == "⏎ab>ab⏎");
-  CHECK(shown(text, 3) == "⏎ba>ba⏎");
+  CHECK(shown_row(text, 2) == "⏎ab>ab⏎");
+  CHECK(shown_row(text, 3) == "⏎ba>ba⏎");
   CHECK(text.longest().input == 8);
   CHECK(text.places() == 0);
   for (std::int64_t row = 0; row < 2; ++row)  // line 2 is blank
-    CHECK(text.where(row) == (shown(text, row) == "⏎ab>ab⏎" ? "t.txt:1" : "t.txt:3"));
+    CHECK(text.where(row) == (shown_row(text, row) == "⏎ab>ab⏎" ? "t.txt:1" : "t.txt:3"));
   CHECK(text.remarks() == std::vector<std::string>{"t.txt: 1 blank line left out"});
   // Of 13 answers 4 are boundaries, 4 a, 4 b and one is a space.
   CHECK(text.chance() == Catch::Detail::Approx(4 / 13.0));
 }
 
 TEST_CASE("a long document is cut into windows that follow one another, or loses its end", "[data][text]") {
-  TextOptions options = kLines;
-  const Text several = given("abababa\n", options, 3);
+  TextOptions options = kTextLines;
+  const Text several = given_text("abababa\n", options, 3);
   CHECK(several.splits()[0] == 3);
-  CHECK(shown(several, 0) == "⏎ab>aba");
-  CHECK(shown(several, 1) == "aba>bab");
-  CHECK(shown(several, 2) == "ba>a⏎");
+  CHECK(shown_row(several, 0) == "⏎ab>aba");
+  CHECK(shown_row(several, 1) == "aba>bab");
+  CHECK(shown_row(several, 2) == "ba>a⏎");
   CHECK(several.where(2) == "t.txt:1");
   CHECK(several.where(3) == "v.txt:1");
   CHECK_FALSE(several.disjoint());
@@ -92,22 +45,22 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
         "1 of 3 documents have more than task.length=3 tokens with the boundary at their end: they become "
         "several "
         "windows, 5 rows in all; task.long=cut leaves the rest out");
-  CHECK(given("ab\n", options, 3).remarks().empty());       // 3 tokens with the boundary
-  CHECK(given("aba\n", options, 3).remarks().size() == 1);  // 4 tokens
-  CHECK_FALSE(Text({.main = {"t.txt", words(400)}}, options, 3).disjoint());
+  CHECK(given_text("ab\n", options, 3).remarks().empty());       // 3 tokens with the boundary
+  CHECK(given_text("aba\n", options, 3).remarks().size() == 1);  // 4 tokens
+  CHECK_FALSE(Text({.main = {"t.txt", lines_of_words(400)}}, options, 3).disjoint());
   options.longer = LongDocuments::first;
-  const Text cut = given("abababa\n", options, 3);
+  const Text cut = given_text("abababa\n", options, 3);
   CHECK(cut.splits()[0] == 1);
-  CHECK(shown(cut, 0) == "⏎ab>aba");
+  CHECK(shown_row(cut, 0) == "⏎ab>aba");
   CHECK(cut.chance() == Catch::Detail::Approx(4 / 9.0));                     // 4 a, 3 b and 2 boundaries
   CHECK(std::ranges::count(cut.training_tokens(100), cut.boundary()) == 1);  // its end was cut
-  CHECK(shown(given("ab\n", options, 3), 0) == "⏎ab>ab⏎");
+  CHECK(shown_row(given_text("ab\n", options, 3), 0) == "⏎ab>ab⏎");
 }
 
 TEST_CASE("documents are divided by their text, whatever the others are", "[data][text]") {
-  const std::string text = words(400);
-  const Text once({.main = {"t.txt", text}}, kLines, 8),
-      twice({.main = {"t.txt", "new\n" + text + text}}, kLines, 8);
+  const std::string text = lines_of_words(400);
+  const Text once({.main = {"t.txt", text}}, kTextLines, 8),
+      twice({.main = {"t.txt", "new\n" + text + text}}, kTextLines, 8);
   CHECK(once.disjoint());
   std::vector<std::string> first;
   for (std::int64_t row = 0; row < 20; ++row) first.push_back(once.where(row));
@@ -117,102 +70,20 @@ TEST_CASE("documents are divided by their text, whatever the others are", "[data
   const auto split = [](const Text& of, std::int64_t row) {
     return row < of.splits()[0] ? 0U : row < of.splits()[0] + of.splits()[1] ? 1U : 2U;
   };
-  for (std::int64_t row = 0; row < once.rows(); ++row) split_of[shown(once, row)] = split(once, row);
+  for (std::int64_t row = 0; row < once.rows(); ++row) split_of[shown_row(once, row)] = split(once, row);
   CHECK(split_of.size() == 400);
   CHECK(twice.rows() == 801);
   std::int64_t differ = 0;
   for (std::int64_t row = 0; row < twice.rows(); ++row) {
-    const std::string document = shown(twice, row);
+    const std::string document = shown_row(twice, row);
     if (split_of.contains(document)) differ += split_of[document] == split(twice, row) ? 0 : 1;
   }
   CHECK(differ == 0);
   for (const std::int64_t n : once.splits()) CHECK(n > 20);
 }
 
-TEST_CASE("a stream is read in windows, in training at any place", "[data][text]") {
-  std::string text;
-  for (int i = 0; i < 100; ++i) text += i % 10 == 9 ? '\n' : static_cast<char>('a' + i % 10);
-  TextOptions options = kStream;
-  options.split = "0.5,0.3,0.2";
-  const Text stream({.main = {"t.txt", text}}, options, 8);
-  CHECK(stream.token_count() == 100);
-  CHECK(stream.places() == 42);  // of 50 tokens, those that 8 and the next one follow
-  CHECK(stream.splits() == std::array<std::int64_t, 3>{7, 4, 3});  // of 49, 29 and 19 predictions
-  CHECK(Text({.main = {"t.txt", text}}, options, 7).splits()[0] == 7);
-  CHECK(shown(stream, 0) == "abcdefgh>bcdefghi");
-  CHECK(shown(stream, 6) == "i>⏎");
-  CHECK(shown(stream, 7) == "abcdefgh>bcdefghi");  // token 50
-  CHECK(stream.where(7) == "t.txt: token 51");
-  Example e;
-  stream.example_at(41, e);
-  CHECK(e.input.size() == 8);
-  CHECK(stream.tokens()[static_cast<std::size_t>(e.input[0])] == "b");
-  options.split = "0.9,0.1";
-  const Text both({.main = {"t.txt", text}}, options, 8);
-  CHECK(both.splits()[1] == 2);
-  CHECK(both.splits()[2] == 2);
-  CHECK(shown(both, both.splits()[0]) == shown(both, both.splits()[0] + 2));
-  const Text own({.main = {"t.txt", text}, .validation = {{"v.txt", "abcabc"}}}, options, 8);
-  CHECK(own.splits()[0] == 12);  // of 90 tokens
-  CHECK(shown(own, own.splits()[0]) == "abcab>bcabc");
-  CHECK(own.where(own.splits()[0]) == "v.txt: token 1");
-}
-
-TEST_CASE("training on a stream reads windows at random places, the same for any batches", "[data][text]") {
-  TaskConfig config{.name = "text", .length = 8};
-  config.text = kStream;
-  std::string text;
-  for (int i = 0; i < 600; ++i) text += static_cast<char>('a' + (i * i + i / 7) % 26);
-  config.rows = std::make_shared<Text>(TableTexts{.main = {"t.txt", text}}, kStream, 8);
-  const DataConfig all{.train = kAll, .validation = kAll, .test = kAll};
-  const Dataset data(config, all, Layout::position, 5);
-  Batch whole, part;
-  data.fill_step(3, 4, 0, 4, whole);
-  data.fill_step(3, 4, 2, 2, part);
-  CHECK(std::equal(part.tokens.begin(), part.tokens.end(), whole.tokens.begin() + 16));
-  std::set<std::int64_t> places;
-  for (std::int64_t step = 0; step < 500; ++step) {
-    const std::int64_t place = data.training_index(step, 4, step % 4);
-    CHECK((place >= 0 && place < config.rows->places()));
-    places.insert(place);
-  }
-  CHECK(places.size() > 300);  // of 472, about 308
-  CHECK(*places.rbegin() > 460);
-}
-
-TEST_CASE("documents of a batch are in the order of their lengths, and padded to the longest",
-          "[data][text]") {
-  TaskConfig config{.name = "text", .length = 12};
-  std::string text;
-  for (int i = 0; i < 500; ++i)
-    text += std::string(static_cast<std::size_t>(i * 7 % 11), 'x') + fmt::format("{}\n", i);
-  config.rows = std::make_shared<Text>(TableTexts{.main = {"t.txt", text}}, config.text, 12);
-  const Dataset data(config, {.train = kAll, .validation = kAll, .test = kAll}, Layout::position, 5);
-  for (const std::int64_t step : {0, 3, 40}) {
-    Batch whole, part;
-    data.fill_step(step, 16, 0, 16, whole);
-    CHECK(std::ranges::is_sorted(whole.lengths));
-    CHECK(whole.length == whole.lengths.back());
-    std::set<std::int64_t> indices;
-    for (std::int64_t first = 0; first < 16; first += 4) {
-      data.fill_step(step, 16, first, 4, part);
-      CHECK(part.length == part.lengths.back());
-      CHECK(std::ranges::equal(part.lengths,
-                               std::span(whole.lengths).subspan(static_cast<std::size_t>(first), 4)));
-      for (std::int64_t i = 0; i < 4; ++i) {
-        CHECK(std::equal(part.tokens.begin() + i * part.length,
-                         part.tokens.begin() + i * part.length + part.lengths[static_cast<std::size_t>(i)],
-                         whole.tokens.begin() + (first + i) * whole.length));
-        indices.insert(data.training_index(step, 16, first + i));
-      }
-    }
-    CHECK(indices.size() == 16);  // an epoch repeats none
-  }
-  CHECK(rows::fill(data, Split::test, 0, 3).length == 12);
-}
-
 TEST_CASE("tokens are characters, words, bytes, or what is between spaces", "[data][text]") {
-  TextOptions options = kStream;
+  TextOptions options = kTextStream;
   const auto tokens = [&](const std::string& text, Tokenization how) {
     options.tokens = how;
     const Text stream({.main = {"t.txt", text}, .validation = {{"v.txt", text}}, .test = {{"w.txt", text}}},
@@ -261,23 +132,24 @@ TEST_CASE("a byte, a character and a word of a text come back as they were", "[d
 TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data][text]") {
   TableOptions rare;
   rare.min_count = 2;
-  CHECK(given("aab\nc\n", kLines, 8, rare).tokens() == std::vector<std::string>{"\n", "<unk>", "a", "b"});
+  CHECK(given_text("aab\nc\n", kTextLines, 8, rare).tokens() ==
+        std::vector<std::string>{"\n", "<unk>", "a", "b"});
   TableOptions training;
   training.vocabulary = VocabularyOf::training;
   training.min_count = 1;
-  const Text text = given("aac\n", kLines, 8, training);
+  const Text text = given_text("aac\n", kTextLines, 8, training);
   CHECK(text.tokens() == std::vector<std::string>{"\n", "<unk>", "a", "c"});
-  CHECK(shown(text, 1) == "⏎a<unk>>a<unk>⏎");
+  CHECK(shown_row(text, 1) == "⏎a<unk>>a<unk>⏎");
   CHECK(text.remarks().back() ==
         "33 % of the tokens of validation and test (2 of 6) are <unk>, for which no prediction is counted "
         "right");
-  TextOptions options = kStream;
+  TextOptions options = kTextStream;
   options.tokens = Tokenization::spaces;
   options.split = "0.5,0.5";
   const Text unk({.main = {"t.txt", "b b <unk> <unk> b c <unk> b"}, .options = rare}, options, 2);
   CHECK(unk.tokens() == std::vector<std::string>{"<unk>", "b"});
-  CHECK(shown(unk, 0) == "bb>b<unk>");
-  CHECK(shown(unk, unk.splits()[0]) == "b<unk>><unk><unk>");
+  CHECK(shown_row(unk, 0) == "bb>b<unk>");
+  CHECK(shown_row(unk, unk.splits()[0]) == "b<unk>><unk><unk>");
   options.tokens = Tokenization::characters;
   const Text stream({.main = {"t.txt", "aaaaabbbbb"}, .options = training}, options, 2);
   CHECK(stream.tokens() == std::vector<std::string>{"<unk>", "a"});
@@ -287,7 +159,7 @@ TEST_CASE("a trained model's text keeps its ids", "[data][text]") {
   const DataRecord trained{.vocabulary = {"b", "\n", "a"}, .longest = {8, 8}, .length = 8};
   const TableTexts texts{
       .main = {"t.txt", "ab\n"}, .validation = {{"v.txt", "b\n"}}, .test = {{"w.txt", "abc\n"}}};
-  const Text text(texts, kLines, 8, &trained);
+  const Text text(texts, kTextLines, 8, &trained);
   CHECK(text.tokens() == trained.vocabulary);
   CHECK(text.boundary() == 1);
   CHECK(text.splits() == std::array<std::int64_t, 3>{1, 1, 0});
@@ -299,44 +171,47 @@ TEST_CASE("a trained model's text keeps its ids", "[data][text]") {
 }
 
 TEST_CASE("a bad text gets its place, the rule and a remedy", "[data][text]") {
-  CHECK_THAT(problem("", kLines), Catch::Contains("the file is empty"));
-  CHECK_THAT(problem("\n \n", kLines), Catch::Contains("the file is empty"));
-  CHECK_THAT(problem("ab\na\xff\n", kLines), Catch::Contains("t.txt:2: invalid UTF-8 at byte 2 of the line"));
-  CHECK_THAT(problem("ab\na\xed\xa0\x80\n", kStream),
+  CHECK_THAT(text_problem("", kTextLines), Catch::Contains("the file is empty"));
+  CHECK_THAT(text_problem("\n \n", kTextLines), Catch::Contains("the file is empty"));
+  CHECK_THAT(text_problem("ab\na\xff\n", kTextLines),
+             Catch::Contains("t.txt:2: invalid UTF-8 at byte 2 of the line"));
+  CHECK_THAT(text_problem("ab\na\xed\xa0\x80\n", kTextStream),
              Catch::Contains("t.txt:2: invalid UTF-8"));  // a surrogate
-  CHECK_THAT(problem(std::string("ab\na\0b\n", 7), kStream), Catch::Contains("t.txt:2: NUL byte at byte 2"));
-  CHECK_THAT(problem("\xFF\xFE"
-                     "a",
-                     kStream),
+  CHECK_THAT(text_problem(std::string("ab\na\0b\n", 7), kTextStream),
+             Catch::Contains("t.txt:2: NUL byte at byte 2"));
+  CHECK_THAT(text_problem("\xFF\xFE"
+                          "a",
+                          kTextStream),
              Catch::Contains("UTF-16; convert it"));
-  CHECK_THAT(problem("ab\n", kLines), Catch::Contains("none of the 1 documents is in the"));
-  CHECK_THAT(problem(std::string(3 << 20, 'a') + "\n" + words(400), kLines),
+  CHECK_THAT(text_problem("ab\n", kTextLines), Catch::Contains("none of the 1 documents is in the"));
+  CHECK_THAT(text_problem(std::string(3 << 20, 'a') + "\n" + lines_of_words(400), kTextLines),
              Catch::Contains("line of 3145728 bytes; the maximum is 1048576; set task.documents=stream"));
-  CHECK_THAT(problem("abcde", kStream),
+  CHECK_THAT(text_problem("abcde", kTextStream),
              Catch::Contains("the train split has 4 tokens, and needs 5; add text, or lower task.length"));
-  CHECK_THAT(problem(std::string(20, 'a'), kStream, 14),
+  CHECK_THAT(text_problem(std::string(20, 'a'), kTextStream, 14),
              Catch::Contains("the train split has 16 tokens") || Catch::Contains("none"));
-  CHECK_THAT(problem(std::string(12, 'a'), kStream, 4),
+  CHECK_THAT(text_problem(std::string(12, 'a'), kTextStream, 4),
              Catch::Contains("the validation split has 1 token, and needs 2"));
-  TextOptions options = kStream;
+  TextOptions options = kTextStream;
   for (const char* split : {"1", "0.5,0.6", "0.5,-0.5,1", "a,b", "0.4,0.3,0.2,0.1", ","}) {
     options.split = split;
-    CHECK_THAT(problem(words(400), options), Catch::StartsWith("task.split is \"" + std::string(split)));
+    CHECK_THAT(text_problem(lines_of_words(400), options),
+               Catch::StartsWith("task.split is \"" + std::string(split)));
   }
-  options = kLines;
+  options = kTextLines;
   options.split = "0.9,0.1";
-  CHECK_THAT(problem(words(400), options), Catch::StartsWith("task.split has no effect"));
-  options = kStream;
+  CHECK_THAT(text_problem(lines_of_words(400), options), Catch::StartsWith("task.split has no effect"));
+  options = kTextStream;
   options.longer = LongDocuments::first;
-  CHECK_THAT(problem(words(400), options), Catch::StartsWith("task.long has no effect"));
-  options = kLines;
+  CHECK_THAT(text_problem(lines_of_words(400), options), Catch::StartsWith("task.long has no effect"));
+  options = kTextLines;
   options.tokens = Tokenization::words;
-  CHECK_THAT(problem("a\x01"
-                     "b\n" +
-                         words(400),
-                     options),
+  CHECK_THAT(text_problem("a\x01"
+                          "b\n" +
+                              lines_of_words(400),
+                          options),
              Catch::Contains("control character in token"));
-  CHECK_THROWS_WITH(given("ab\n", kLines, 8).check(Layout::next),
+  CHECK_THROWS_WITH(given_text("ab\n", kTextLines, 8).check(Layout::next),
                     Catch::Contains("set model.output.per=position model.attention.mask=causal"));
 }
 
@@ -345,7 +220,7 @@ TEST_CASE("a line of many megabytes is a stream like any other", "[data][text]")
   for (int i = 0; i < 900'000; ++i) text += fmt::format("{} ", i % 1000);
   REQUIRE(text.size() > std::size_t{3} << 20);
   for (const std::string end : {"", "\n"}) {
-    TextOptions options = kStream;
+    TextOptions options = kTextStream;
     options.tokens = Tokenization::words;
     const Text stream({.main = {"t.txt", text + end}}, options, 16);
     CHECK(stream.token_count() == 900'000 + std::ssize(end));
@@ -353,30 +228,30 @@ TEST_CASE("a line of many megabytes is a stream like any other", "[data][text]")
   }
   std::string spelled;
   for (int i = 0; i < 700'000; ++i) spelled += "é—";  // without spaces: cut between characters
-  const Text stream({.main = {"t.txt", spelled}}, kStream, 16);
+  const Text stream({.main = {"t.txt", spelled}}, kTextStream, 16);
   CHECK(stream.token_count() == 1'400'000);
   CHECK(stream.tokens().size() == 2);
 }
 
 TEST_CASE("a text that changes while it is read is refused", "[data][text]") {
   const TemporaryDirectory directory;
-  write_file(directory / "t.txt", words(400));
+  write_file(directory / "t.txt", lines_of_words(400));
   TaskConfig config{.name = "text", .file = directory / "t.txt"};
   CHECK_NOTHROW(open_rows(config, Layout::position));
   TableTexts texts = open_files(config, nullptr);
   texts.validation = TableText{.name = "v.txt", .text = "ab\n"};
-  write_file(directory / "t.txt", words(401));  // another file; the open one is as it was
-  CHECK_NOTHROW(Text(texts, kLines, 8));
+  write_file(directory / "t.txt", lines_of_words(401));  // another file; the open one is as it was
+  CHECK_NOTHROW(Text(texts, kTextLines, 8));
 }
 
 TEST_CASE("the tokens for counting are whole training documents", "[data][text]") {
-  const Text text = given("ab\nb\n", kLines, 8);
+  const Text text = given_text("ab\nb\n", kTextLines, 8);
   const std::vector<std::int32_t> tokens = text.training_tokens(100);
   CHECK(std::ranges::count(tokens, kIgnore) == 3);
   CHECK(std::ranges::count(tokens, 0) == 4);  // two boundaries of each
   CHECK(tokens.size() == 10);
   CHECK(text.training_tokens(5).size() < 7);
-  TextOptions options = kStream;
+  TextOptions options = kTextStream;
   options.split = "0.5,0.5";
   const Text stream({.main = {"t.txt", "abababababab"}}, options, 2);
   CHECK(stream.training_tokens(100).size() == 7);

@@ -195,7 +195,7 @@ TEST_CASE("the bound on rounding has the sizes of weights, biases and vectors", 
       std::vector<double> weights;
       for (const Parameter p : attention.out_proj_weights)
         weights.insert(weights.end(), store.values(p).begin(), store.values(p).end());
-      const std::span<const Real> bias = store.values(attention.out_proj_bias);
+      const std::span<const Real> bias = store.values(*attention.out_proj_bias);
       std::vector<Real> z;
       for (std::int64_t k = 0; k < config.model.heads * attention.sizes.d_value; ++k)
         z.push_back(static_cast<Real>(random.normal(static_cast<std::uint64_t>(k), 2)));

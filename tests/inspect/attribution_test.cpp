@@ -97,7 +97,7 @@ std::map<std::string, Channels> parts_at(const Model& model, std::map<Site, std:
           part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
       }
     }
-    parts[name + " attention bias"] = in_double(model.parameters(), attention.out_proj_bias).values;
+    parts[name + " attention bias"] = in_double(model.parameters(), *attention.out_proj_bias).values;
     Channels& feed_forward = parts[name + " feed-forward"] = at(SiteKind::residual_out, l);
     for (std::size_t c = 0; c < mid.size(); ++c) feed_forward[c] -= mid[c];
   }

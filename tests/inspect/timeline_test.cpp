@@ -252,6 +252,12 @@ TEST_CASE("an incomplete last line is ignored, any other damage is left out and 
   CHECK(timeline_of(train + "\n" + cut).curves.size() == 1);
   CHECK(timeline_of(train + "\n" + train).curves.size() == 2);
   CHECK(timeline_of("").curves.empty());
+  const Timeline drawn = timeline_of(lines({kTrain, R"({"step":5,"split":"samples","texts":["ab","c"]})",
+                                            R"({"step":6,"split":"samples","texts":3})"}));
+  REQUIRE(drawn.samples.size() == 1);
+  CHECK((drawn.samples[0].step == 5 && drawn.samples[0].texts == std::vector<std::string>{"ab", "c"}));
+  CHECK(to_json(drawn)["samples"] == Json::parse(R"([{"step":5,"texts":["ab","c"]}])"));
+  CHECK_FALSE(to_json(timeline_of("")).contains("samples"));
   for (const std::string& damaged :
        {cut, std::string("[]"), std::string("{\"step\":1}"), std::string("\0\0", 2)}) {
     CAPTURE(damaged);

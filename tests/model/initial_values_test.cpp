@@ -27,6 +27,37 @@ TEST_CASE("tokens and learned positions start with standard deviations of their 
   expect_normal(store, parameter(store, "position_embedding.weight"), 0.01);
 }
 
+TEST_CASE("all matrices start with one standard deviation, those into the residual stream with less",
+          "[model]") {
+  for (const bool scaled : {false, true}) {
+    CAPTURE(scaled);
+    const auto model = make_model({.d_model = 32,
+                                   .heads = 2,
+                                   .layers = 2,
+                                   .d_ff = 64,
+                                   .norm = NormOrder::pre,
+                                   .positions = Positions::learned,
+                                   .init_std = 0.05,
+                                   .init_scaled = scaled,
+                                   .output = {.tied = true}},
+                                  ModelSizes{.vocabulary = 100, .length = 100});
+    std::ranges::fill(model->parameters().values(), Real(7));
+    model->init(1);
+    const ParameterStore& store = model->parameters();
+    for (const char* name : {"token_embedding.weight", "position_embedding.weight",
+                             "encoder.layers.1.self_attn.in_proj_weight", "encoder.layers.1.linear1.weight"})
+      expect_normal(store, parameter(store, name), 0.05);
+    for (const char* name : {"encoder.layers.1.self_attn.out_proj.weight", "encoder.layers.1.linear2.weight"})
+      expect_normal(store, parameter(store, name), scaled ? 0.025 : 0.05);
+    for (const char* name : {"encoder.layers.1.linear1.bias", "encoder.layers.1.self_attn.in_proj_bias",
+                             "encoder.layers.1.norm1.bias", "output.bias"})
+      expect_constant(store, parameter(store, name), 0);
+    expect_constant(store, parameter(store, "encoder.layers.1.norm1.weight"), 1);
+    CHECK(std::ranges::find(store.entries(), "output.weight", &ParameterStore::Entry::name) ==
+          store.entries().end());
+  }
+}
+
 TEST_CASE("the scores of a recurrent model start uniform within one over the root of d_model", "[model]") {
   const auto model = make_model({.kind = ModelKind::recurrent,
                                  .d_model = 100,

@@ -16,10 +16,10 @@ TEST_CASE("linear maps and convolutions start uniform within one over the root o
   linear.init(store, 1);
   convolution.init(store, 1);
   expect_uniform(store, linear.weight, 0.2);
-  expect_uniform(store, linear.bias, 0.2);
+  expect_uniform(store, *linear.bias, 0.2);
   expect_uniform(store, convolution.weight, 0.1);
-  CHECK(moments_of(store, convolution.bias).largest <= 0.1);
-  CHECK(moments_of(store, convolution.bias).largest > 0.05);
+  CHECK(moments_of(store, *convolution.bias).largest <= 0.1);
+  CHECK(moments_of(store, *convolution.bias).largest > 0.05);
 }
 
 TEST_CASE("norms start as the identity, embeddings normal with their standard deviation", "[nn]") {
@@ -31,9 +31,9 @@ TEST_CASE("norms start as the identity, embeddings normal with their standard de
   layer.init(store);
   rms.init(store);
   embedding.init(store, 1, 0.25);
-  expect_constant(store, layer.weight, 1);
-  expect_constant(store, layer.bias, 0);
-  expect_constant(store, rms.weight, 1);
+  expect_constant(store, *layer.weight, 1);
+  expect_constant(store, *layer.bias, 0);
+  expect_constant(store, *rms.weight, 1);
   expect_normal(store, embedding.weight, 0.25);
 }
 
@@ -64,8 +64,8 @@ TEST_CASE("attention starts by Glorot and Bengio, its output by the columns that
       CHECK(attention.out_proj_weights.size() == (summed ? 4 : 1));
       for (const Parameter p : attention.out_proj_weights) expect_uniform(store, p, 1 / std::sqrt(4.0 * 9));
       expect_uniform(store, *attention.score_weight, 1 / std::sqrt(6.0));
-      expect_constant(store, attention.in_proj_bias, 0);
-      expect_constant(store, attention.out_proj_bias, 0);
+      expect_constant(store, *attention.in_proj_bias, 0);
+      expect_constant(store, *attention.out_proj_bias, 0);
     }
   }
 }

@@ -145,6 +145,9 @@ refuse '7 tokens; this model accepts at most 6' inspect pair --input "1 1 1 1 1 
 
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
+! grep -q generation <<<"$output" || fail "a model of another task generates text" "$output"
+expect 0 '^generation +[0-9]+ tokens/s on 1 thread, 5 documents at once$' bench "$configs/names.yaml" --steps 5
+expect 0 '"generated_tokens_per_s": [1-9]' bench "$configs/shakespeare.yaml" train.schedule.warmup=1 --steps 2 --json - --quiet
 expect 0 'd_model: 32' config show "$configs/reverse.yaml"
 expect 0 '"heads": 2' config show "$configs/reverse.yaml" model.heads=2 --json -
 expect 0 '^# parameters +[0-9]+$' config show "$configs/reverse.yaml"

@@ -70,6 +70,28 @@ expect 1 '"name": "refuted"' --quick --quiet --json - --out kept
 expect 0 '^slow, control$' --list
 grep -q '^holds, golden, quick$' <<<"$output" || fail "holds is not in the list" "$output"
 
+# An experiment whose runs read the file of --data: without it, it is left out of all and refused by name.
+cat >configs/reproduce/read.yaml <<END
+statement: A text is learned.
+source: this test
+kind: claim
+data: a text of words, a line each
+seeds: [7]
+runs: {trained: {config: $configs/names.yaml, set: {train.steps: 60, train.schedule.warmup: 5}}}
+values: {labels: {run: trained, of: train, path: test.labels}}
+conditions: [{value: labels, above: 100}]
+END
+for i in {1..200}; do echo "w$i"; done >t.txt
+expect 0 '^  requires --data FILE: a text of words, a line each$' --list
+expect 1 'read: skipped, as it requires --data FILE: a text of words, a line each' --out kept --json skipped.json
+grep -q '"needs": "a text of words, a line each"' skipped.json || fail "not skipped" "$(cat skipped.json)"
+expect 2 'read requires --data FILE: a text of words, a line each' read
+expect 2 'is the file of one experiment that needs one; name it, see --list' holds --data t.txt
+expect 2 'none.txt: cannot be read|none.txt: No such file|no such file' read --data none.txt
+expect 0 '^read +claim +(PASS|FAIL) ' read --data t.txt --out kept --jobs 1
+grep -q 'file: .*/t.txt' kept/read/runs/*/config.yaml || fail "another file was read" "$(cat kept/read/runs/*/config.yaml)"
+rm -r configs/reproduce/read.yaml kept/read
+
 # A run that fails and a path without a value: reported, NOT SHOWN, exit status 1.
 sed 's/train.steps: 5}/train.steps: 20, train.optimizer.name: sgd, train.optimizer.lr: 100, train.optimizer.momentum: 0.99, train.clip_norm: 0, model.norm: pre, model.layers: 4, model.positions: none}/
   s/mirror.value/miror.value/' configs/reproduce/refuted.yaml >configs/reproduce/broken.yaml

@@ -77,13 +77,72 @@ for length in (16, 4):
 # A stream of words.
 play = open(f"{source}/configs/data/play.txt").read()
 streams = [re.findall(r"\w+|[^\w\s]|\n", play[i * 6000:(i + 1) * 6000]) for i in range(3)]
-for name, i in (("train", 0), ("validation", 1), ("test", 2)):
-    open(f"{name}.txt", "w").write(play[i * 6000:(i + 1) * 6000])
+for i in range(3):
+    open(f"play{i}.txt", "w").write(play[i * 6000:(i + 1) * 6000])
 ids = {w: i for i, w in enumerate(sorted(set(sum(streams, []))))}
 numbers = [[ids[w] for w in stream] for stream in streams]
-compare("words", [numbers[0]], windows(numbers[2], 12), len(ids), *files, "task.documents=stream", "task.tokens=words")
+compare("words", [numbers[0]], windows(numbers[2], 12), len(ids), "task.file=play0.txt",
+        "task.validation_file=play1.txt", "task.test_file=play2.txt", "task.documents=stream", "task.tokens=words")
 
 assert "no better than a 5-gram: test loss" in run("eval", "words")
+
+# Windows that overlap: what the one before it has is context. n-grams, and the model itself, token by token.
+def overlapping(tokens, length, stride):
+    """Windows, and how many of their first predictions the one before has."""
+    starts = range(0, max(1, len(tokens) - 1 - length + stride), stride)
+    return [(tokens[i:i + length + 1], 0 if i == 0 else length - stride) for i in starts]
+
+
+run("eval", "words", "--split", "test", "--stride", "5", "--json", "e.json", "--quiet")
+test = json.load(open("e.json"))["test"]
+expected = cross_entropy(kneser_ney([numbers[0]], 5, len(ids)), *zip(*overlapping(numbers[2], 12, 5)))
+assert test["labels"] == len(numbers[2]) - 1 and abs(test["references"]["five_gram"] / expected - 1) < 1e-12, (test, expected)
+short = play[:61]
+open("short.txt", "w").write(short)
+run("train", "small.yaml", "--out", "overlap", "task.documents=stream", f"task.file={source}/configs/data/play.txt",
+    "task.test_file=short.txt")
+for stride in (1, 5, 12):
+    run("eval", "overlap", "--split", "test", "--stride", str(stride), "--json", "e.json", "--quiet")
+    losses = []
+    for window, known in overlapping(short, 12, stride):
+        report = json.loads(run("inspect", "overlap", "--input", window[:-1], "--json", "-"))
+        named = [{"\n": "⏎", " ": "␣"}.get(c, c) for c in window]
+        assert report["tokens"] == named[:-1]
+        rows = [row[report["vocabulary"].index(c)] for row, c in zip(report["probabilities"], named[1:])]
+        losses += [-math.log(p) for p in rows[known:]]
+    test = json.load(open("e.json"))["test"]
+    assert test["labels"] == len(losses) == 60 and abs(test["loss"] - sum(losses) / 60) < 1e-5, (stride, test, sum(losses) / 60)
+run("eval", "lines4", "--stride", "1", "--json", "e.json", "--quiet")
+assert json.load(open("e.json"))["test"]["labels"] == sum(len(d) - 1 for d in documents["test"])
+refused("task.stride .13. must be at most task.length .12.", "eval", "words", "--stride", "13")
+
+# Samples while it trains: the same after a restart, and without an effect on the weights.
+run("train", "lines16", "--resume", "train.sample_every=0", "--quiet")
+sampled = [*files, "task.length=16", "train.sample_every=5"]
+text = run("train", "small.yaml", "--out", "sampled", *sampled)
+assert len(re.findall("^step +(5|10|15|20)  samples$", text, re.MULTILINE)) == 4, text
+
+
+def samples_of(name):
+    return {m["step"]: m["texts"] for m in map(json.loads, open(f"{name}/metrics.jsonl")) if m["split"] == "samples"}
+
+
+assert list(samples_of("sampled")) == [5, 10, 15, 20] and all(len(t) == 5 for t in samples_of("sampled").values())
+weights = [re.search("weights +([0-9a-f]+)", run("train", name, "--resume")).group(1) for name in ("sampled", "lines16")]
+assert weights[0] == weights[1], weights
+assert generated("sampled", "--samples", "5", "--seed", "1") == samples_of("sampled")[20]
+run("train", "small.yaml", "--out", "halted", *sampled, "--stop-after", "7")
+run("train", "halted", "--resume")
+assert samples_of("halted") == samples_of("sampled")
+run("inspect", "sampled", "--html", "s.html", "--sequences", "8", "--json", "i.json")
+assert '"samples":[{"step":5,' in open("s.html").read() and "Loss of the next token after 1: " in run("inspect", "sampled", "--sequences", "8")
+report = json.load(open("i.json"))
+Report("inspect", report)
+of_positions = [(at["loss"], at["labels"]) for at in report["loss_by_position"] if at["labels"]]
+assert len(report["loss_by_position"]) == 16 and sum(n for _, n in of_positions) == report["baseline"]["labels"]
+mean = sum(loss * n for loss, n in of_positions) / report["baseline"]["labels"]
+assert of_positions[0][1] == 8 and abs(mean - report["baseline"]["loss"]) < 1e-6 * mean, (mean, report["baseline"])
+refused("only models of task text draw samples", "train", f"{source}/configs/reverse.yaml", "train.sample_every=5", "--out", "none")
 
 # Text goes on beyond the model's 12 tokens; a seed gives the same text, and further samples change none.
 run("train", "small.yaml", "--out", "stream", "task.documents=stream", f"task.file={source}/configs/data/play.txt")

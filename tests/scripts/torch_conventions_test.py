@@ -77,7 +77,8 @@ class Llama:
 def llama(work):
     """Weights of Hugging Face's names load as docs/pytorch.md says; each convention matters."""
     (work / "llama.yaml").write_text("""task: {name: reverse, symbols: 7, length: 6}
-model: {d_model: 12, heads: 4, layers: 2, d_ff: 20, norm: pre, norm_type: rms, norm_epsilon: 0.01, activation: silu,
+model: {d_model: 12, heads: 4, layers: 2, d_ff: 20, norm: pre, norm_type: rms, norm_epsilon: 0.01, bias: false,
+  activation: silu,
   gated: true, positions: rotary, rotary: halves, rotary_base: 500,
   attention: {mask: causal, kv_heads: 2, d_key: 6, d_value: 6}, output: {per: next}}
 """)

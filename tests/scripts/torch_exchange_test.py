@@ -190,6 +190,10 @@ def unrepresentable(checkpoints, work):
                 "attention.d_key": (5, "width of its own for keys"),
                 "attention.d_value": (5, "width of its own for values"),
                 "gated": (True, "gated feed-forward net"), "norm_type": ("rms", "RMS norm"),
+                "norm_weight": (False, "norm without a weight"), "norm_embedding": (True, "norm after the embedding"),
+                "norm_final": (False, "pre-norm model without a norm before the output"),
+                "bias": (False, "linear layers without a bias"),
+                "output.tied": (True, "output that is tied to the embedding"),
                 "positions": ("rotary", "rotary positions"), "d_ff": (0, "layers without a feed-forward net")}
     for kind, module in (("pre", "torch.nn.TransformerEncoder"), ("translate_pre", "torch.nn.Transformer")):
         for key, (value, feature) in features.items():

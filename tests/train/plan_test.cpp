@@ -33,6 +33,7 @@ NamedConfigs planned_configs() {
     add("base", {base, convolution_config(base), long_sequences});
     add("heads", configs_of_heads(base));
     add("parts", configs_of_parts(base));
+    if (base.model.norm == NormOrder::pre) add("language model", configs_of_language_models(base));
     for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::last}) {
       Config pooled = base;
       pooled.task = {.name = "majority", .symbols = 3, .length = 9};

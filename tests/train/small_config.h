@@ -85,6 +85,25 @@ inline std::vector<thimble::Config> configs_of_parts(const thimble::Config& base
   return configs;
 }
 
+// Encoders without biases or weights of norms, with a norm after the embedding, none before the output, or an output that
+// is the embedding, as language models have them.
+inline std::vector<thimble::Config> configs_of_language_models(const thimble::Config& base) {
+  using namespace thimble;
+  std::vector<Config> configs(3, base);
+  ModelConfig *bare = &configs[0].model, *tied = &configs[1].model, *plain = &configs[2].model;
+  bare->norm_type = NormType::rms;
+  bare->norm_weight = bare->bias = bare->norm_final = false;
+  bare->norm_embedding = true;
+  tied->bias = false;
+  tied->output.tied = true;
+  tied->init_std = 0.2;
+  tied->init_scaled = true;
+  plain->norm_weight = false;
+  plain->norm_embedding = true;
+  plain->output.tied = true;
+  return configs;
+}
+
 // A model with a convolution in place of attention.
 inline thimble::Config convolution_config(thimble::Config config) {
   config.model.mixer = thimble::Mixer::convolution;

@@ -29,17 +29,18 @@ struct MultiHeadAttention {
   // its authors' code has other slopes. The others have no effect here.
   Positions positions;
   std::uint32_t dropout_site;
-  Parameter in_proj_weight, in_proj_bias;  // no tensors without in_proj
+  Parameter in_proj_weight;               // no tensor without in_proj
+  std::optional<Parameter> in_proj_bias;  // none without in_proj, or without biases
   std::optional<Parameter> score_weight;
   std::vector<Parameter> out_proj_weights;  // one, or one for each head
-  Parameter out_proj_bias;
-  std::int32_t layer;  // index in Model::attention_layers()
+  std::optional<Parameter> out_proj_bias;   // none without biases
+  std::int32_t layer;                       // index in Model::attention_layers()
 
   // Throws ShapeError when the sizes of the heads do not fit each other, with tie_query_key and kv_heads <
   // heads, for rotary positions with an odd Dk, and without in_proj for sizes that require projections.
   MultiHeadAttention(ParameterStore&, const std::string& name, std::int64_t d_model, std::int64_t heads,
                      const AttentionConfig& = {}, Positions = Positions::none, std::uint32_t dropout_site = 0,
-                     std::int64_t layer = 0);
+                     std::int64_t layer = 0, bool has_bias = true);
   // Sets the initial values of torch.nn.MultiheadAttention: in_proj_weight uniform by Glorot and Bengio
   // (2010), as one matrix, or normal with in_proj_std, out_proj uniform in +-1 / sqrt(H Dv), biases 0.
   // score_weight is uniform in +-1 / sqrt(Dk).

@@ -24,6 +24,7 @@ struct OutputConfig {
   OutputPer per = OutputPer::position;
   std::int64_t hidden = 0;          // width of the output net's hidden layer; 0: one linear layer
   Pooling pooling = Pooling::mean;  // of one output per sequence
+  bool tied = false;                // the weight of the output is that of the token embedding
 };
 
 // The config of a model.
@@ -36,12 +37,21 @@ struct ModelConfig {
   std::int64_t max_length = 0;  // of a sequence; 0: that of the task
   NormOrder norm = NormOrder::post;
   NormType norm_type = NormType::layer;
-  double norm_epsilon = 1e-5;  // added to the variance, or mean square, in every norm; PyTorch's is 1e-5
+  bool norm_weight = true;      // norms have a weight; false: nor a bias
+  bool norm_embedding = false;  // another norm after the embedding
+  bool norm_final = true;       // of a pre-norm model: another norm before the output
+  bool bias = true;             // of linear layers, convolutions and layer norms
+  double norm_epsilon = 1e-5;   // added to the variance, or mean square, in every norm; PyTorch's is 1e-5
   Activation activation = Activation::relu;
   bool gated = false;  // gated feed-forward net (Shazeer 2020)
   Positions positions = Positions::sinusoidal;
   double embedding_std = 1;  // standard deviation of initial token embeddings; PyTorch's is 1
   double position_std = 1;   // standard deviation of initial learned positions
+  // Standard deviation of all initial matrices, embeddings included, with biases 0; 0: those above and PyTorch's.
+  double init_std = 0;
+  // Divides that of the projections into the residual stream by sqrt(2 layers), as GPT-2 (Radford et al. 2019,
+  // section 2.3).
+  bool init_scaled = false;
   Mixer mixer = Mixer::attention;
   std::int64_t window = 3;  // positions in the window of a convolution
   AttentionConfig attention{};

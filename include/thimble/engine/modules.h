@@ -22,32 +22,43 @@ std::optional<Module> optional_if(bool condition, Arguments&&... arguments) {
                    : std::nullopt;
 }
 
-// An affine map y = x W^T + b, W (out, in).
-struct Linear {
-  Parameter weight, bias;
+// Returns the value of a parameter that a module may lack.
+std::optional<Var> parameter_if(Tape&, const std::optional<Parameter>&);
 
-  Linear(ParameterStore&, const std::string& name, std::int64_t in, std::int64_t out);
+// An affine map y = x W^T + b, W (out, in), or a linear one without b.
+struct Linear {
+  Parameter weight;
+  std::optional<Parameter> bias;
+
+  Linear(ParameterStore&, const std::string& name, std::int64_t in, std::int64_t out, bool has_bias = true);
   // Sets PyTorch's initial values: weight and bias uniform in +-1 / sqrt(in).
   void init(ParameterStore&, std::uint64_t seed) const;
   Var operator()(Columns x) const;
 };
 
+// What a norm has beside the division by the size of its input.
+struct NormParts {
+  bool weight = true, bias = true;  // a bias only beside a weight
+};
+
 // Layer normalization over the last dimension; epsilon is added to the variance.
 struct LayerNorm {
-  Parameter weight, bias;
+  std::optional<Parameter> weight, bias;
   double epsilon;
 
-  LayerNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5);
+  LayerNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5,
+            NormParts = {});
   void init(ParameterStore&) const;  // weight 1, bias 0
   Var operator()(Var x) const;
 };
 
 // RMS normalization over the last dimension; epsilon is added to the mean square.
 struct RmsNorm {
-  Parameter weight;
+  std::optional<Parameter> weight;
   double epsilon;
 
-  RmsNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5);
+  RmsNorm(ParameterStore&, const std::string& name, std::int64_t channels, double epsilon = 1e-5,
+          bool has_weight = true);
   void init(ParameterStore&) const;  // weight 1
   Var operator()(Var x) const;
 };
@@ -64,12 +75,13 @@ struct Embedding {
 // A convolution over time, as torch.nn.Conv1d with padding that keeps the length: over `window` positions
 // around each one (odd), or, if causal, over those that end with it.
 struct Convolution {
-  Parameter weight, bias;  // (C, C, window), (C)
+  Parameter weight;               // (C, C, window)
+  std::optional<Parameter> bias;  // (C)
   std::int64_t window;
   bool causal;
 
   Convolution(ParameterStore&, const std::string& name, std::int64_t channels, std::int64_t window,
-              bool causal);
+              bool causal, bool has_bias = true);
   // Sets PyTorch's initial values: weight and bias uniform in +-1 / sqrt(C window).
   void init(ParameterStore&, std::uint64_t seed) const;
   // Returns (B, T, C) for x (B, T, C), of which lengths (B) positions count, empty: all.

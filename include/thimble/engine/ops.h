@@ -53,7 +53,7 @@ Var matmul(Var a, Var b);
 Var linear(Columns x, Var weight, std::optional<Var> bias = std::nullopt);
 
 // Returns elements first .. first + count - 1 (..., count) of linear(x, weight, bias).
-Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count);
+Var linear_part(Columns x, Var weight, std::optional<Var> bias, std::int64_t first, std::int64_t count);
 
 // Returns y_h = x_h W_h (..., H E) for every head h, with x (..., H D) and weight (H, D, E). The dot product
 // of y and keys is the "general" score q^T W k of Luong et al. (2015).

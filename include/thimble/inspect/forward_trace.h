@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "thimble/engine/attention_layer.h"
-#include "thimble/engine/decoding.h"
+#include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
 
@@ -60,23 +60,6 @@ ForwardTrace trace_input(const ModelSource& model, std::string_view text);
 // Returns the tokens of a sequence that occur in none of the first `count` inputs of the train split, or of
 // as many as are readable(). Throws as trace_input.
 std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count);
-
-// How outputs are generated: by greedy decoding, by a beam search of `beams` > 1, or by drawing `samples` > 0.
-struct Generation {
-  std::int64_t beams = 1, samples = 0;
-  Sampling sampling{};
-  std::int64_t tokens = 0;  // the most of an output, its end included; 0: as the longest target of the task
-  // Called with the next part of the first output as it is generated; parts of characters are kept back.
-  std::function<void(std::string_view)> on_text{};
-};
-
-struct GeneratedSequence {
-  std::vector<std::string> tokens;
-  double log_probability;
-  std::vector<double> log_probabilities;  // of each token, and of the end if it ended
-  bool finished;                          // false: cut at the most tokens
-  std::string text{};                     // the tokens joined as the targets of the task are written
-};
 
 // Generates outputs for a source, or, with output `next`, what follows the model input; such outputs have no end
 // and all tokens that they may have. Those of a search are sorted, the most probable first. Throws as

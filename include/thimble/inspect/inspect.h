@@ -33,11 +33,12 @@ struct HeadReport {
 
 struct InspectReport {
   Config config;
-  Names tokens;                    // the vocabulary
-  std::string weights_hash;        // as in the summary of a run
-  std::int64_t length = 0;         // T
-  std::int64_t source_length = 0;  // S; 0 in an encoder-only model
-  EvalResult baseline;             // on the analyzed sequences
+  Names tokens;                               // the vocabulary
+  std::string weights_hash;                   // as in the summary of a run
+  std::int64_t length = 0;                    // T
+  std::int64_t source_length = 0;             // S; 0 in an encoder-only model
+  EvalResult baseline;                        // on the analyzed sequences
+  std::vector<PositionLoss> position_losses;  // by position on the same sequences; of task text alone
   EffectScale scale;
   std::int64_t unpaired = 0;  // see EffectsReport
   std::vector<HeadReport> heads;

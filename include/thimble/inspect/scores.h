@@ -71,6 +71,12 @@
 
 namespace thimble {
 
+// The mean cross entropy at a position of the input, in nats, and of how many labels; NaN without any.
+struct PositionLoss {
+  double loss = 0;
+  std::int64_t labels = 0;
+};
+
 // A score of a head. value, chance and attainable are NaN without an eligible query.
 struct HeadScore {
   std::string_view name;

@@ -49,16 +49,23 @@ struct HeadSnapshot {
 // counts only if the trained head has it. Empty: unknown, every pattern counts.
 using Patterns = std::span<const std::string_view>;
 
+// What the model drew at a step, see train.sample_every.
+struct Samples {
+  std::int64_t step;
+  std::vector<std::string> texts;
+};
+
 struct Timeline {
   std::vector<HeadSnapshot> steps;  // empty without train.log_heads
   std::vector<CurvePoint> curves;
+  std::vector<Samples> samples{};            // empty without train.sample_every
   std::vector<std::string_view> patterns{};  // see Patterns
   // Accuracy of the best constant prediction and lowest possible loss on the validation split, if known.
   std::optional<double> chance{}, lowest_loss{};
   std::vector<std::string> remarks{};  // on lines that are missing or differ, see RunDirectory::read_metrics
 };
 
-// The most points of a split; a longer run has evenly spaced ones, and the last.
+// The most points of a split, and samples; a longer run has evenly spaced ones, and the last.
 inline constexpr std::size_t kCurvePoints = 1000;
 
 // Reads a run's metrics.jsonl, in constant memory, and compares it with the state of a checkpoint; the result is empty

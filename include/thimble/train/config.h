@@ -37,6 +37,7 @@ struct TrainConfig {
   double clip_norm = 0;             // maximum global gradient norm; 0: no clipping
   double label_smoothing = 0;       // in [0, 1)
   std::int64_t evaluate_every = 0;  // steps; 0: only after the last
+  std::int64_t sample_every = 0;    // steps between samples of a text; 0: none
   TargetConfig target;
   std::int64_t patience = 0;             // evaluations without a lower validation loss; 0: no limit
   std::int64_t checkpoint_every = 1000;  // steps; 0: only at the end and when interrupted

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "thimble/train/config.h"
 #include "thimble/train/json.h"
@@ -21,6 +22,8 @@ class TrainObserver {
   virtual void on_start(const Config&, const TrainResult& /*so_far*/) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(std::int64_t /*step*/, const EvalResult&) {}
+  // Called with what the model draws, see train.sample_every.
+  virtual void on_samples(std::int64_t /*step*/, const std::vector<std::string>& /*texts*/) {}
   // Called for a damaged checkpoint, with the reason; the one before it is tried next.
   virtual void on_damaged(const std::string& /*reason*/) {}
   // Called for what a resumed run misses or leaves behind.

@@ -51,6 +51,9 @@ struct TextOptions {
   TextForm documents = TextForm::lines;
   Tokenization tokens = Tokenization::characters;
   LongDocuments longer = LongDocuments::several;
+  // Tokens from a window of validation and test to the next one; what two have in common is predicted in the first
+  // of them, and context in the other. 0: length.
+  std::int64_t stride = 0;
   std::string split{};  // shares of a stream that are the splits, "0.8,0.1,0.1"; "": those
 };
 

@@ -104,7 +104,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, const ModelSizes& size
           store_, config,
           2 * InputEmbedding::kDropoutSites + layer_sites(config, EncoderLayer::kDropoutSites))),
       decoder_norm_(final_norm(store_, "decoder.norm", config)),
-      output_(store_, config, vocabulary()) {}
+      output_(store_, config, vocabulary(), target_.tokens()) {}
 
 void EncoderDecoder::init(std::uint64_t seed) {
   source_.init(store_, seed);

@@ -1,5 +1,7 @@
 #include "engine/model/transformer.h"
 
+#include <cmath>
+
 #include "engine/model/decoder_state.h"
 #include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
@@ -29,27 +31,13 @@ Real as_real(double x) { return static_cast<Real>(x); }
 
 }  // namespace
 
-Norm::Norm(ParameterStore& store, const std::string& name, const ModelConfig& config)
-    : kind(
-          config.norm_type == NormType::layer
-              ? std::variant<LayerNorm, RmsNorm>(LayerNorm(store, name, config.d_model, config.norm_epsilon))
-              : std::variant<LayerNorm, RmsNorm>(RmsNorm(store, name, config.d_model, config.norm_epsilon))) {
-}
-
-void Norm::init(ParameterStore& store) const {
-  std::visit([&](const auto& norm) { norm.init(store); }, kind);
-}
-
-Var Norm::operator()(Var x) const {
-  return std::visit([&](const auto& norm) { return norm(x); }, kind);
-}
-
 FeedForward::FeedForward(ParameterStore& store, const std::string& name, std::int64_t the_block,
                          const ModelConfig& config, std::uint32_t first_dropout_site)
     : block(static_cast<std::int32_t>(the_block)),
-      linear1(store, name + ".linear1", config.d_model, config.d_ff),
-      linear2(store, name + ".linear2", config.d_ff, config.d_model),
-      gate(optional_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff)),
+      linear1(store, name + ".linear1", config.d_model, config.d_ff, config.bias),
+      linear2(store, name + ".linear2", config.d_ff, config.d_model, config.bias),
+      gate(
+          optional_if<Linear>(config.gated, store, name + ".gate", config.d_model, config.d_ff, config.bias)),
       activation(config.activation),
       dropout_hidden{as_real(config.dropout), first_dropout_site},
       dropout_out{as_real(config.dropout), first_dropout_site + 1} {}
@@ -74,9 +62,9 @@ EncoderLayer::EncoderLayer(ParameterStore& store, const std::string& layer_name,
       block(static_cast<std::int32_t>(number)),
       self_attn(optional_if<MultiHeadAttention>(config.mixer == Mixer::attention, store, name + ".self_attn",
                                                 config.d_model, config.heads, config.attention,
-                                                config.positions, first_dropout_site, number)),
+                                                config.positions, first_dropout_site, number, config.bias)),
       conv(optional_if<Convolution>(config.mixer == Mixer::convolution, store, name + ".conv", config.d_model,
-                                    config.window, config.attention.mask == Mask::causal)),
+                                    config.window, config.attention.mask == Mask::causal, config.bias)),
       feed_forward(
           optional_if<FeedForward>(config.d_ff > 0, store, name, number, config, first_dropout_site + 2)),
       norm1(store, name + ".norm1", config),
@@ -131,7 +119,7 @@ std::vector<EncoderLayer> encoder_layers(ParameterStore& store, const ModelConfi
 }
 
 std::optional<Norm> final_norm(ParameterStore& store, const std::string& name, const ModelConfig& config) {
-  if (config.norm == NormOrder::post) return std::nullopt;
+  if (config.norm == NormOrder::post || !config.norm_final) return std::nullopt;
   return Norm(store, name, config);
 }
 
@@ -140,13 +128,28 @@ Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes, Sto
       input_(store_, "", config, vocabulary(), max_length(), SiteKind::embedding, 0),
       layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
       norm_(final_norm(store_, "encoder.norm", config)),
-      output_(store_, config, vocabulary()) {}
+      output_(store_, config, vocabulary(), input_.tokens()) {}
 
 void Transformer::init(std::uint64_t seed) {
   input_.init(store_, seed);
   for (const EncoderLayer& layer : layers_) layer.init(store_, seed);
   if (norm_) norm_->init(store_);
   output_.init(store_, seed);
+  if (config_.init_std > 0) init_matrices(seed);
+}
+
+void Transformer::init_matrices(std::uint64_t seed) {
+  const double scale = config_.init_scaled ? 1 / std::sqrt(2.0 * static_cast<double>(config_.layers)) : 1;
+  for (int i = 0; i < std::ssize(store_.entries()); ++i) {
+    const Parameter p{i};
+    const auto& [name, shape, offset] = store_.entry(p);
+    const bool is_residual = name.find(".out_proj.") != name.npos || name.ends_with(".linear2.weight") ||
+                             name.ends_with(".conv.weight");
+    if (shape.rank() > 1)
+      init_normal(store_, p, seed, config_.init_std * (is_residual ? scale : 1));
+    else if (name.ends_with("bias"))
+      init_constant(store_, p, 0);
+  }
 }
 
 Var Transformer::operator()(Tape& tape, const ModelInput& input, const ForwardOptions& options) const {
@@ -208,7 +211,7 @@ double Transformer::plan_decoding(Tape& tape, const ModelInput& input) const {
   const std::int64_t sequences = std::ssize(input.tokens) / input.length;
   (*this)(tape, {.tokens = input.tokens.first(static_cast<std::size_t>(sequences)), .length = 1}, {});
   double kept = 0;
-  for (const EncoderLayer& layer : layers_)  // decode_step() copies the cache
+  for (const EncoderLayer& layer : layers_)  // decode_step() copies the cache of several hypotheses
     kept += 2 * static_cast<double>(sequences * max_length() * layer.self_attn->cache_width());
   return kept;
 }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "engine/model/parts.h"
@@ -12,15 +11,6 @@
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-// The normalization that a config selects.
-struct Norm {
-  std::variant<LayerNorm, RmsNorm> kind;
-
-  Norm(ParameterStore&, const std::string& name, const ModelConfig&);
-  void init(ParameterStore&) const;
-  Var operator()(Var x) const;
-};
 
 // A feed-forward net: linear2(f(linear1 x)), or, gated, linear2(f(linear1 x) gate x) (Shazeer 2020).
 // Parameters: NAME.linear1, NAME.linear2, NAME.gate. Sites: feed_forward_input and feed_forward_output of
@@ -102,6 +92,8 @@ class Transformer final : public Model {
 
  private:
   class CachedState;
+
+  void init_matrices(std::uint64_t seed);  // with init_std
 
   InputEmbedding input_;
   std::vector<EncoderLayer> layers_;

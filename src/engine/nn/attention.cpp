@@ -75,18 +75,19 @@ ConstMatrixView matrix(const ParameterStore& store, Parameter p) {
 MultiHeadAttention::MultiHeadAttention(ParameterStore& store, const std::string& name, std::int64_t d_model,
                                        std::int64_t heads, const AttentionConfig& the_config,
                                        Positions the_positions, std::uint32_t the_dropout_site,
-                                       std::int64_t the_layer)
+                                       std::int64_t the_layer, bool has_bias)
     : config(the_config),
       sizes(checked_sizes(config, d_model, heads, the_positions)),
       positions(the_positions),
       dropout_site(the_dropout_site),
       in_proj_weight(config.in_proj ? store.add(name + ".in_proj_weight", {first_value() + values(), d_model})
                                     : Parameter()),
-      in_proj_bias(config.in_proj ? store.add(name + ".in_proj_bias", {first_value() + values()})
-                                  : Parameter()),
+      in_proj_bias(config.in_proj && has_bias
+                       ? std::optional(store.add(name + ".in_proj_bias", {first_value() + values()}))
+                       : std::nullopt),
       score_weight(add_score_weight(store, name, config.score, sizes)),
       out_proj_weights(add_output_weights(store, name, d_model, config.combine, sizes)),
-      out_proj_bias(store.add(name + ".out_proj.bias", {d_model})),
+      out_proj_bias(has_bias ? std::optional(store.add(name + ".out_proj.bias", {d_model})) : std::nullopt),
       layer(static_cast<std::int32_t>(the_layer)),
       slopes_(positions == Positions::alibi ? alibi_slopes(heads) : std::vector<Real>()),
       identity_(config.in_proj ? std::vector<Real>() : identity(d_model)) {}
@@ -98,18 +99,18 @@ void MultiHeadAttention::init(ParameterStore& store, std::uint64_t seed) const {
       init_normal(store, in_proj_weight, seed, config.in_proj_std);
     else
       init_uniform(store, in_proj_weight, seed, std::sqrt(6 / static_cast<double>(shape[0] + shape[1])));
-    init_constant(store, in_proj_bias, 0);
+    if (in_proj_bias) init_constant(store, *in_proj_bias, 0);
   }
   if (score_weight) init_uniform(store, *score_weight, seed, 1 / std::sqrt(static_cast<double>(sizes.d_key)));
   const double bound = 1 / std::sqrt(static_cast<double>(sizes.heads * sizes.d_value));
   for (const Parameter weight : out_proj_weights) init_uniform(store, weight, seed, bound);
-  init_constant(store, out_proj_bias, 0);
+  if (out_proj_bias) init_constant(store, *out_proj_bias, 0);
 }
 
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t first_position,
                                                           Hooks* hooks) const {
   Tape& tape = x.tape();
-  Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias)) : x;
+  Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), parameter_if(tape, in_proj_bias)) : x;
   qkv = hook_point(hooks, {SiteKind::projections, layer}, qkv);
   if (positions == Positions::rotary)
     qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position, config.rotary);
@@ -119,7 +120,7 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t fi
 Var MultiHeadAttention::keys_values(Var memory) const {
   if (!config.in_proj) return memory;
   Tape& tape = memory.tape();
-  return linear_part(memory, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias), first_key(),
+  return linear_part(memory, tape.parameter(in_proj_weight), parameter_if(tape, in_proj_bias), first_key(),
                      keys() + values());
 }
 
@@ -129,8 +130,8 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
       "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave "
       "them out");
   Tape& tape = x.tape();
-  const Var q = config.in_proj ? linear_part(x, tape.parameter(in_proj_weight), tape.parameter(in_proj_bias),
-                                             0, queries())
+  const Var q = config.in_proj ? linear_part(x, tape.parameter(in_proj_weight),
+                                             parameter_if(tape, in_proj_bias), 0, queries())
                                : x;
   return {.q = q, .k = {kv, 0, keys()}, .v = {kv, first_value() - first_key(), values()}};
 }
@@ -170,20 +171,22 @@ Var MultiHeadAttention::decode_step(Var x, Tensor& cache, std::int64_t at,
                                     const ForwardOptions& options) const {
   const Projected now = project(x, at);
   const std::int64_t hypotheses = x.shape()[0], positions_kept = cache.shape()[1], width = cache_width();
-  Tensor context({hypotheses, at + 1, width});
+  // Of one hypothesis, what is kept is the context; those of several are put together.
+  const MatrixView context =
+      hypotheses == 1 ? cache.matrix() : x.tape().scratch(hypotheses * (at + 1), width);
   for (std::int64_t n = 0; n < hypotheses; ++n) {
     const MatrixView kept = cache.matrix().row_block(n * positions_kept, at + 1);
     std::copy_n(now.k.value().row(n), keys(), kept.row(at));
     std::copy_n(now.v.value().row(n), values(), kept.row(at) + keys());
-    std::copy_n(kept.data, kept.elements(), context.matrix().row(n * (at + 1)));
+    if (hypotheses > 1) std::copy_n(kept.data, kept.elements(), context.row(n * (at + 1)));
   }
-  const Var kv = x.tape().constant(context);
+  const Var kv = x.tape().buffer({hypotheses, at + 1, width}, context.data);
   return attend({now.q, {kv, 0, keys()}, {kv, keys(), values()}}, {}, at, options);
 }
 
 Var MultiHeadAttention::project_output(Var heads) const {
   Tape& tape = heads.tape();
-  const Var bias = tape.parameter(out_proj_bias);
+  const std::optional<Var> bias = parameter_if(tape, out_proj_bias);
   if (config.combine == Combine::concat) return linear(heads, tape.parameter(out_proj_weights[0]), bias);
   const auto projected = [&](std::int64_t h, std::optional<Var> b = std::nullopt) {
     const Parameter weight = out_proj_weights[static_cast<std::size_t>(h)];
@@ -197,7 +200,7 @@ Var MultiHeadAttention::project_output(Var heads) const {
 MultiHeadAttention::HeadViews MultiHeadAttention::head(const ParameterStore& store, std::int64_t h) const {
   const bool sum = config.combine == Combine::sum;
   const std::int64_t d_key = sizes.d_key, d_value = sizes.d_value, shared = h / sizes.heads_per_kv_head();
-  const std::int64_t channels = store.entry(out_proj_bias).shape.last();
+  const std::int64_t channels = store.entry(out_proj_weights[0]).shape[0];
   const ConstMatrixView in = config.in_proj ? matrix(store, in_proj_weight)
                                             : ConstMatrixView{identity_.data(), channels, channels, channels};
   const ConstMatrixView out = matrix(store, out_proj_weights[static_cast<std::size_t>(sum ? h : 0)]);

@@ -64,7 +64,7 @@ Var linear(Columns x, Var weight, std::optional<Var> bias) {
   return record_linear("linear", x, weight, bias, 0, weight.shape()[0]);
 }
 
-Var linear_part(Columns x, Var weight, Var bias, std::int64_t first, std::int64_t count) {
+Var linear_part(Columns x, Var weight, std::optional<Var> bias, std::int64_t first, std::int64_t count) {
   check_linear("linear_part", x, weight, bias);
   require<ShapeError>(first >= 0 && count > 0 && first + count <= weight.shape()[0],
                       "linear_part: outputs {} .. {} of weight {}: there are {}", first, first + count - 1,
@@ -94,6 +94,10 @@ std::vector<GradcheckCase> gradcheck_linear() {
          return linear({in[0], 2, 2}, in[1]);
        }},
       {"linear_part", "", {normal("x", {2, 3, 5}), normal("weight", {7, 5}), normal("bias", {7})}, part},
+      {"linear_part",
+       "no bias",
+       {normal("x", {3, 5}), normal("weight", {7, 5})},
+       [](Tape&, Inputs in) { return linear_part(in[0], in[1], std::nullopt, 2, 3); }},
       {"linear_part",
        "both halves",
        {normal("x", {4, 5}), normal("weight", {6, 5}), normal("bias", {6})},

@@ -31,13 +31,18 @@ double norm_scale(const Real* x, std::int64_t n, bool centered, double epsilon) 
   return 1 / std::sqrt(variance + epsilon);
 }
 
-// Returns U (V, C) times the weight of the final norm, with centered rows unless it is an RMS norm.
+// Returns whether the final norm subtracts the mean.
+bool is_centered(const ModelConfig& config) {
+  return config.norm_final && config.norm_type == NormType::layer;
+}
+
+// Returns U (V, C) times the weight of the final norm, with centered rows if the norm centers.
 DoubleMatrix directions(const Model& model) {
   const std::string reason = attribution_unavailable(model.config());
   require<ConfigError>(reason.empty(), "attribution: {}", reason);
-  const bool centered = model.config().norm_type == NormType::layer;
-  DoubleMatrix output = in_double(model.parameters(), "output.weight");
-  const DoubleMatrix norm_weight = in_double(model.parameters(), "encoder.norm.weight");
+  const bool centered = is_centered(model.config());
+  DoubleMatrix output = output_weight(model);
+  const DoubleMatrix norm_weight = in_double_or(model.parameters(), "encoder.norm.weight", output.cols, 1);
   for (std::int64_t y = 0; y < output.rows; ++y) {
     double* row = output.row(y);
     double mean = 0;
@@ -53,7 +58,7 @@ DoubleMatrix directions(const Model& model) {
 // Returns the output projection of all heads, (C, H Dv).
 DoubleMatrix output_weights(const MultiHeadAttention& attention, const ParameterStore& store) {
   const std::int64_t heads = attention.sizes.heads, width = attention.sizes.d_value;
-  DoubleMatrix all(store.entry(attention.out_proj_bias).shape[0], heads * width);
+  DoubleMatrix all(store.entry(attention.out_proj_weights[0]).shape[0], heads * width);
   for (std::int64_t h = 0; h < heads; ++h) {
     const DoubleMatrix one = in_double(attention.head(store, h).output);
     for (std::int64_t c = 0; c < one.rows; ++c) std::copy_n(one.row(c), width, all.row(c) + h * width);
@@ -83,20 +88,18 @@ std::string attribution_unavailable(const ModelConfig& config) {
 
 AttributionObserver::AttributionObserver(const Model& model)
     : model_(model),
-      centered_(model.config().norm_type == NormType::layer),
+      centered_(is_centered(model.config())),
       directions_(directions(model)),
       rounding_(model, directions_) {
   const ParameterStore& store = model.parameters();
-  const DoubleMatrix output = in_double(store, "output.weight");
-  norm_bias_.resize(static_cast<std::size_t>(output.rows));
-  if (centered_) norm_bias_ = matmul(output, transposed(in_double(store, "encoder.norm.bias"))).values;
-  output_bias_ = in_double(store, "output.bias").values;
+  const DoubleMatrix output = output_weight(model);
+  norm_bias_ = matmul(output, transposed(in_double_or(store, "encoder.norm.bias", output.cols, 0))).values;
+  output_bias_ = in_double_or(store, "output.bias", output.rows, 0).values;
   names_ = {"embedding"};
   for (const AttentionLayer& layer : model.attention_layers()) {
     const MultiHeadAttention& attention = *model.attention(layer);
     head_directions_.push_back(matmul(directions_, output_weights(attention, store)));
-    attention_biases_.push_back(
-        matmul(directions_, transposed(in_double(store, attention.out_proj_bias))).values);
+    attention_biases_.push_back(matmul(directions_, transposed(output_bias(attention, store))).values);
     for (std::int64_t h = 0; h < layer.heads; ++h)
       names_.push_back(fmt::format("layer {} head {}", layer.index, h));
     names_.push_back(fmt::format("layer {} attention bias", layer.index));
@@ -199,7 +202,9 @@ void AttributionObserver::apply_norm(ConstMatrixView residual) {
     const Reading& reading = readings_[r];
     const Real* x = residual.row(reading.row);
     const double scale =
-        reading.share * norm_scale(x, residual.cols, centered_, model_.config().norm_epsilon);
+        reading.share * (model_.config().norm_final
+                             ? norm_scale(x, residual.cols, centered_, model_.config().norm_epsilon)
+                             : 1);
     const double* from = raw_.row(static_cast<std::int64_t>(r));
     double* to = sums_.row(static_cast<std::int64_t>(reading.label));
     for (std::int64_t p = 0; p < raw_.cols; ++p) to[p] += scale * from[p];

@@ -37,11 +37,9 @@ double norm(const DoubleMatrix& m) { return norm(m.values.data(), std::ssize(m.v
 AttributionRounding::AttributionRounding(const Model& model, const DoubleMatrix& directions)
     : channels_(directions.cols) {
   const ParameterStore& store = model.parameters();
-  const DoubleMatrix output = in_double(store, "output.weight"),
-                     output_bias = in_double(store, "output.bias"),
-                     weight = in_double(store, "encoder.norm.weight");
-  const bool biased = model.config().norm_type == NormType::layer;
-  const double norm_bias = biased ? norm(in_double(store, "encoder.norm.bias")) : 0;
+  const DoubleMatrix output = output_weight(model), bias = in_double_or(store, "output.bias", output.rows, 0),
+                     weight = in_double_or(store, "encoder.norm.weight", output.cols, 1);
+  const double norm_bias = norm(in_double_or(store, "encoder.norm.bias", output.cols, 0));
   const double of_double = kDoubleRoundoff * std::sqrt(2 * static_cast<double>(channels_));
   for (std::int64_t y = 0; y < directions.rows; ++y) {
     std::vector<double> uncentered(output.row(y), output.row(y) + channels_);
@@ -51,7 +49,7 @@ AttributionRounding::AttributionRounding(const Model& model, const DoubleMatrix&
     const double direction = norm(uncentered.data(), channels_);
     tokens_.push_back({.residual = std::hypot(kUnitRoundoff * largest, of_double * direction),
                        .direction = direction,
-                       .offset = norm(output.row(y), channels_) * norm_bias + std::abs(output_bias(0, y))});
+                       .offset = norm(output.row(y), channels_) * norm_bias + std::abs(bias(0, y))});
   }
   for (const AttentionLayer& layer : model.attention_layers()) {
     const MultiHeadAttention& attention = *model.attention(layer);
@@ -59,7 +57,7 @@ AttributionRounding::AttributionRounding(const Model& model, const DoubleMatrix&
     for (const Parameter p : attention.out_proj_weights) all = std::hypot(all, norm(in_double(store, p)));
     projections_.push_back({.inputs = attention.sizes.heads * attention.sizes.d_value,
                             .weight = all,
-                            .bias = norm(in_double(store, attention.out_proj_bias))});
+                            .bias = norm(output_bias(attention, store))});
   }
 }
 

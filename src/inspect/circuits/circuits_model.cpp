@@ -11,7 +11,7 @@ namespace {
 struct TokenSpace {
   explicit TokenSpace(const Model& model)
       : embedding(in_double(model.parameters(), "token_embedding.weight")) {
-    if (model.config().output.hidden == 0) unembedding = in_double(model.parameters(), "output.weight");
+    if (model.config().output.hidden == 0) unembedding = output_weight(model);
   }
   DoubleMatrix embedding;
   std::optional<DoubleMatrix> unembedding;

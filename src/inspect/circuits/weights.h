@@ -35,5 +35,27 @@ inline DoubleMatrix in_double(const ParameterStore& store, std::string_view name
   throw Error(fmt::format("the model has no parameter {}", name));
 }
 
+// Returns the parameter (C), or `value` everywhere if there is none, as (1, C).
+inline DoubleMatrix in_double_or(const ParameterStore& store, std::string_view name, std::int64_t channels,
+                                 double value) {
+  if (std::ranges::find(store.entries(), name, &ParameterStore::Entry::name) != store.entries().end())
+    return in_double(store, name);
+  DoubleMatrix constant(1, channels);
+  std::ranges::fill(constant.values, value);
+  return constant;
+}
+
+// Returns the weight (V, C) of the output, which may be that of the token embedding.
+inline DoubleMatrix output_weight(const Model& model) {
+  return in_double(model.parameters(),
+                   model.config().output.tied ? "token_embedding.weight" : "output.weight");
+}
+
+// Returns the bias (C) of an attention's output, 0 without one.
+inline DoubleMatrix output_bias(const MultiHeadAttention& attention, const ParameterStore& store) {
+  if (attention.out_proj_bias) return in_double(store, *attention.out_proj_bias);
+  return DoubleMatrix(1, store.entry(attention.out_proj_weights[0]).shape[0]);
+}
+
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -24,7 +24,7 @@ Var ResidualPaths::contribution(const Sender& sender, Var outputs) const {
   const MultiHeadAttention& attention = *model_.layers()[layer].self_attn;
   Tape& tape = outputs.tape();
   std::optional<Var> bias;
-  if (head == 0) bias = tape.parameter(attention.out_proj_bias);
+  if (head == 0) bias = parameter_if(tape, attention.out_proj_bias);
   const std::int64_t width = attention.sizes.d_value;
   return linear(Columns(outputs, sender.head * width, width), tape.buffer(weight.shape(), weight.data()),
                 bias);
@@ -43,12 +43,12 @@ Var ResidualPaths::input(const Receiver& receiver,
       x = add(x, contribution(sender));
     if (post) x = attention ? layer.norm1(x) : (*layer.norm2)(x);
   }
-  if (receiver.kind == Receiver::Kind::logits) return post ? x : (*model_.norm())(x);
+  if (receiver.kind == Receiver::Kind::logits) return model_.norm() ? (*model_.norm())(x) : x;
   const EncoderLayer& layer = model_.layers()[static_cast<std::size_t>(receiver.layer)];
   if (receiver.kind == Receiver::Kind::feed_forward) return post ? x : (*layer.norm2)(x);
   const MultiHeadAttention& attention = *layer.self_attn;
   return linear_part(post ? x : layer.norm1(x), x.tape().parameter(attention.in_proj_weight),
-                     x.tape().parameter(attention.in_proj_bias), receiver.first, receiver.columns);
+                     parameter_if(x.tape(), attention.in_proj_bias), receiver.first, receiver.columns);
 }
 
 Site ResidualPaths::site(const Receiver& receiver) {

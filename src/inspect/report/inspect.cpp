@@ -112,6 +112,8 @@ Json to_json(const InspectReport& report) {
                {"rollout", nullptr},
                {"logit_lens", to_json(report.logit_lens, report.config.model)},
                {"examples", Json::array()}};
+  for (const PositionLoss& at : report.position_losses)
+    json["loss_by_position"].push_back({{"loss", at.loss}, {"labels", at.labels}});
   json.update(to_json(report.timeline));
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   json["joint_ablation"] = joint_json(report, layers);

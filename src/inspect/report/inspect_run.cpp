@@ -7,6 +7,7 @@
 #include "inspect/circuits/logit_lens.h"
 #include "inspect/effects/joint_effects.h"
 #include "inspect/effects/measure_effects.h"
+#include "inspect/scores/position_losses.h"
 #include "inspect/scores/score_observer.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/train/run.h"
@@ -39,8 +40,12 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   TraceObserver examples(
       evaluator.model(), options.examples,
       [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false);
+  PositionLosses losses(report.length, evaluator.dataset().vocabulary());
   Observers observers{&trained, &circuit_observer, &examples};
-  evaluator.observe(observers);
+  Observers with_losses{&observers, &losses};
+  const bool is_text = evaluator.dataset().task().continues;
+  evaluator.observe(is_text ? with_losses : observers);
+  if (is_text) report.position_losses = losses.means();
   progress.advance(evaluator.observe_cost());
   CircuitReport circuits = circuit_observer.finish();
   std::optional<ScoreObserver> varied;

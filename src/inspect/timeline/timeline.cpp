@@ -59,27 +59,28 @@ HeadSnapshot head_snapshot(const Json& line) {
   return step;
 }
 
-// The points of a split: every n-th one, so that there are few of a long run, and the last.
-class Curve {
+// The points of a course, each with a step: every n-th one, so that there are few of a long run, and the last.
+template <class Point>
+class Course {
  public:
-  void add(CurvePoint point) {
+  void add(Point point) {
     last_ = std::move(point);
     if (seen_++ % every_ != 0) return;
     points_.push_back(*last_);
     if (points_.size() <= kCurvePoints) return;
     every_ *= 2;
     std::size_t i = 0;
-    std::erase_if(points_, [&](const CurvePoint&) { return i++ % 2 == 1; });
+    std::erase_if(points_, [&](const Point&) { return i++ % 2 == 1; });
   }
 
-  void move_to(std::vector<CurvePoint>& points) {
+  void move_to(std::vector<Point>& points) {
     if (last_ && points_.back().step != last_->step) points_.push_back(*last_);
     std::ranges::move(points_, std::back_inserter(points));
   }
 
  private:
-  std::vector<CurvePoint> points_;
-  std::optional<CurvePoint> last_;
+  std::vector<Point> points_;
+  std::optional<Point> last_;
   std::size_t seen_ = 0, every_ = 1;
 };
 
@@ -87,11 +88,14 @@ class Curve {
 
 Timeline read_timeline(const RunDirectory& run, const RunState& state) {
   Timeline timeline;
-  std::map<std::string, Curve> curves;
+  std::map<std::string, Course<CurvePoint>> curves;
+  Course<Samples> samples;
   const auto add = [&](const Json& line) {
     const auto split = line.at("split").get<std::string>();
     try {
       if (split == "heads") timeline.steps.push_back(head_snapshot(line));
+      if (split == "samples")
+        samples.add({line.at("step"), line.at("texts").get<std::vector<std::string>>()});
       if (split != "train" && split != "validation") return;
       curves[split].add({line.at("step"), split, number(line.at("loss")), number(line.at("accuracy")),
                          count(line, "sequences"), count(line, "labels")});
@@ -104,6 +108,7 @@ Timeline read_timeline(const RunDirectory& run, const RunState& state) {
   };
   run.read_metrics(state, add, timeline.remarks);
   for (auto& [split, curve] : curves) curve.move_to(timeline.curves);
+  samples.move_to(timeline.samples);
   std::ranges::stable_sort(timeline.curves, {}, &CurvePoint::step);
   return timeline;
 }
@@ -130,6 +135,7 @@ Json to_json(const Timeline& timeline) {
                       {"sequences", or_null(p.sequences)},
                       {"labels", or_null(p.labels)}});
   Json json{{"timeline", steps}, {"events", events}, {"curves", curves}};
+  for (const Samples& s : timeline.samples) json["samples"].push_back({{"step", s.step}, {"texts", s.texts}});
   if (timeline.chance) json["chance"] = *timeline.chance;
   if (timeline.lowest_loss) json["lowest_possible_loss"] = *timeline.lowest_loss;
   if (!timeline.remarks.empty()) json["remarks"] = timeline.remarks;

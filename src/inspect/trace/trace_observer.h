@@ -10,9 +10,6 @@
 
 namespace thimble {
 
-// Receives the tokens of the first output so far.
-using OnTokens = std::function<void(std::span<const std::int32_t>)>;
-
 inline namespace THIMBLE_PRECISION {
 
 // Calls visit(trace) for each of the first `count` sequences, in order, during passes over all positions. Traces

@@ -12,6 +12,7 @@
 #include "train/files/progress.h"
 #include "train/files/stopwatch.h"
 #include "train/step/cost.h"
+#include "train/step/generation.h"
 #include "train/step/plan.h"
 #include "train/step/trainer.h"
 
@@ -127,6 +128,20 @@ double memory_bandwidth(Trainer& trainer) {
   });
 }
 
+// Returns the tokens per second that the model draws, ends of documents included.
+double generation_rate(const Trainer& trainer) {
+  constexpr std::uint64_t kRounds = 5;
+  std::vector<double> rates;
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const Stopwatch timer;
+    std::size_t tokens = 0;
+    for (const Hypothesis& text : draw_texts(trainer.model(), trainer.dataset(), round))
+      tokens += text.log_probabilities.size();
+    rates.push_back(static_cast<double>(tokens) / timer.seconds());
+  }
+  return spread(rates).median;
+}
+
 // Returns the cost of every op in a step, by name.
 std::map<std::string, OpCost> op_costs(const Config& config) {
   std::map<std::string, OpCost> costs;
@@ -174,6 +189,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   }
   std::ranges::sort(result.ops, std::greater(),
                     [](const auto& op) { return op.forward_ms + op.backward_ms; });
+  if (trainer.dataset().task().continues) result.tokens_per_s = generation_rate(trainer);
   result.fma_flops = fma_flops(trainer);
   result.memory_bandwidth = memory_bandwidth(trainer);
   if (kernels::has_openblas()) result.blas_flops = blas_flops(trainer);

@@ -19,6 +19,7 @@ struct Benchmark {
   double blas_flops = 0;        // FLOP per second of a 2048 x 2048 x 2048 product by OpenBLAS; 0 without it
   std::int64_t peak_bytes = 0;  // of the process, before that product
   int threads = 0;
+  double tokens_per_s = 0;  // drawn by a model of task text, see draw_texts(); 0: another task
 
   // With several ranks, on rank 0.
   int ranks = 1;

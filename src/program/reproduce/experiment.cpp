@@ -24,8 +24,8 @@ using config::YamlNode;
 using KeyNames = std::span<const std::string_view>;
 using Entries = std::map<std::string, YamlNode, std::less<>>;
 
-constexpr std::string_view kExperimentKeys[] = {"statement", "source",     "kind",  "runs",
-                                                "values",    "conditions", "quick", "seeds"};
+constexpr std::string_view kExperimentKeys[] = {"statement",  "source", "kind",  "runs", "values",
+                                                "conditions", "quick",  "seeds", "data"};
 constexpr std::string_view kRunKeys[] = {"config", "set", "evaluate"};
 constexpr std::string_view kValueKeys[] = {"run", "of", "path", "where", "take", "otherwise", "least"};
 constexpr std::string_view kConditionKeys[] = {"value", "at_least", "at_most", "above", "below", "by"};
@@ -43,8 +43,8 @@ bool has_wildcard(const std::string& path) { return ("." + path + ".").find(".*.
 // A reader of an experiment and of the configs of its runs; experiment.h describes the keys.
 class ExperimentReader {
  public:
-  ExperimentReader(Experiment& experiment, Report& report)
-      : experiment_(experiment), report_(report), changes_(report) {}
+  ExperimentReader(Experiment& experiment, const std::string& data, Report& report)
+      : experiment_(experiment), data_(data), report_(report), changes_(report) {}
 
   void read(const YamlNode& root) {
     const Entries entries = read_entries(root, "", kExperimentKeys, 6);
@@ -52,6 +52,7 @@ class ExperimentReader {
     experiment_.source = read_text(entries, "source");
     if (const auto kind = read_choice(entries, "kind", kExperimentKinds))
       experiment_.kind = static_cast<ExperimentKind>(*kind);
+    experiment_.data = read_text(entries, "data");
     static constexpr std::string_view kBooleans[] = {"false", "true"};
     experiment_.quick = read_choice(entries, "quick", kBooleans).value_or(1) == 1;
     experiment_.seeds = {42, 43, 44};
@@ -140,6 +141,10 @@ class ExperimentReader {
     run.name = name.text;
     run_changes_.clear();
     if (const YamlNode* set = find(entries, "set")) run_changes_ = read_changes(*set, "set");
+    if (!experiment_.data.empty() && !data_.empty()) {
+      const std::string file = std::filesystem::absolute(data_).string();
+      run_changes_.push_back({"task.file", "task.file=" + file, node.location, node.location});
+    }
     run.setting.overrides = texts(run_changes_);
 
     const YamlNode* config = find(entries, "config");
@@ -279,6 +284,7 @@ class ExperimentReader {
   }
 
   Experiment& experiment_;
+  const std::string& data_;
   Report& report_;
   config::ChangeReader changes_;
   Changes run_changes_;                           // of the last run
@@ -288,13 +294,13 @@ class ExperimentReader {
 
 }  // namespace
 
-Experiment load_experiment(const std::string& path) {
+Experiment load_experiment(const std::string& path, const std::string& data) {
   Experiment experiment;
   experiment.file = path;
   experiment.name = std::filesystem::path(path).stem().string();
   Report report(path);
   if (const auto root = parse_yaml(config::read_config_file(path), report.start_of_file(), report))
-    ExperimentReader(experiment, report).read(*root);
+    ExperimentReader(experiment, data, report).read(*root);
   report.finish();
   return experiment;
 }

@@ -3,6 +3,7 @@
 //   statement: one head writes 16 digits backwards
 //   source: UvA deep-learning course, tutorial 6
 //   kind: golden                        # golden, control or claim
+//   data: the text of tiny Shakespeare  # what `--data` names, task.file of all runs; default: none is needed
 //   quick: true                         # ends within 5 minutes on 2 cores; default true
 //   seeds: [42, 43, 44]                 # of train.seed; the default
 //   runs:
@@ -91,6 +92,7 @@ struct Experiment {
   std::string name, file;  // name: of the file, without folder and .yaml
   std::string statement, source;
   ExperimentKind kind = ExperimentKind::claim;
+  std::string data{};  // what the file must be that its runs read in place of theirs; empty: it needs none
   bool quick = true;
   std::vector<std::uint64_t> seeds;
   std::vector<ExperimentRun> runs;
@@ -98,8 +100,8 @@ struct Experiment {
   std::vector<Condition> conditions;
 };
 
-// Reads an experiment and opens the config of every run and evaluation. Throws one ConfigError with every
-// problem, as open_config does.
-Experiment load_experiment(const std::string& path);
+// Reads an experiment and opens the config of every run and evaluation, with task.file=`data` if it has a key `data`
+// and the path is not empty. Throws one ConfigError with every problem, as open_config does.
+Experiment load_experiment(const std::string& path, const std::string& data = "");
 
 }  // namespace thimble

@@ -201,6 +201,9 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
     require_evaluations("train.target.loss", train.target.loss > 0);
     require_evaluations("train.patience", train.patience > 0);
   }
+  if (train.sample_every > 0 && !find_task(c.task.name).continues)
+    report.conflict({"train.sample_every", "task.name"},
+                    "only models of task text draw samples while they train; remove sample_every");
   check_schedule(train, report);
 }
 

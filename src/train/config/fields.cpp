@@ -84,6 +84,10 @@ Section fields(TaskConfig& c) {
         one_of(c.text.tokens, {"spaces", "characters", "words", "bytes"})},
        {"long", "documents of more than `length` tokens: several windows, or only the first",
         one_of(c.text.longer, {"windows", "cut"})},
+       {"stride",
+        "tokens from a window of validation and test to the next one, whose first tokens are context alone; "
+        "0: `length`",
+        Integer{&c.text.stride, 0, 1'000'000}},
        {"split",
         "shares of a stream for training, validation and test, or for training and both of the others; "
         "default: 0.8,0.1,0.1",
@@ -144,6 +148,7 @@ Section fields(OutputConfig& c) {
         "choice for encoder_decoder and recurrent",
         one_of(c.per, {"position", "sequence", "next"})},
        {"hidden", "hidden size of the output network; 0: one linear layer", Integer{&c.hidden, 0, 65536}},
+       {"tied", "the weight of the output is that of the token embedding", Boolean{&c.tied}},
        {"pooling", "how an output per sequence pools positions",
         one_of(c.pooling, {"mean", "first", "last"})}}};
 }
@@ -170,6 +175,10 @@ Section fields(ModelConfig& c) {
        {"norm_epsilon",
         "added to the variance, or the mean square, in every norm; PyTorch: 1e-5, BERT: 1e-12",
         Real{&c.norm_epsilon, 1e-30, 1}},
+       {"norm_weight", "norms have a weight, and layer norms a bias", Boolean{&c.norm_weight}},
+       {"norm_embedding", "another norm after the embedding", Boolean{&c.norm_embedding}},
+       {"norm_final", "of a pre-norm model: another norm before the output", Boolean{&c.norm_final}},
+       {"bias", "linear layers, convolutions and layer norms have a bias", Boolean{&c.bias}},
        {"activation", "activation function of the feed-forward network",
         one_of(c.activation, {"relu", "gelu", "gelu_tanh", "tanh", "silu"})},
        {"gated", "gated feed-forward network: multiply its hidden layer by a second, linear one",
@@ -188,6 +197,13 @@ Section fields(ModelConfig& c) {
        {"embedding_std", "standard deviation of initial token embeddings", Real{&c.embedding_std, 0, 100}},
        {"position_std", "standard deviation of initial learned position embeddings",
         Real{&c.position_std, 0, 100}},
+       {"init_std",
+        "standard deviation of all initial matrices, embeddings included, with biases 0; 0: as "
+        "embedding_std, position_std and PyTorch have it",
+        Real{&c.init_std, 0, 100}},
+       {"init_scaled",
+        "divide init_std of the projections into the residual stream by sqrt(2 layers), as GPT-2",
+        Boolean{&c.init_scaled}},
        {"mixer", "what moves information between positions", one_of(c.mixer, {"attention", "convolution"})},
        {"window",
         "positions in a convolution's window: centered, or with a causal mask ending at the position",
@@ -240,6 +256,9 @@ Section fields(TrainConfig& c) {
        {"label_smoothing", "probability spread over all labels", fraction(c.label_smoothing)},
        may_change({"evaluate_every", "steps between evaluations; 0: only after the last",
                    Integer{&c.evaluate_every, 0, 1'000'000'000}}),
+       may_change({"sample_every",
+                   "steps between samples that a model of task text draws while it trains; 0: none",
+                   Integer{&c.sample_every, 0, 1'000'000'000}}),
        {"target", "early stopping at a validation result, checked at every evaluation", fields(c.target)},
        may_change({"patience",
                    "early stopping after this many evaluations without a lower validation loss; 0: never",

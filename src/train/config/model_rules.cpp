@@ -92,6 +92,28 @@ void check_heads(const ModelConfig& model, Report& report) {
                                 sizes.d_key));
 }
 
+// Keys that only encoders use.
+const std::vector<std::string> kEncoderKeys = {
+    "model.norm_weight", "model.norm_embedding", "model.norm_final", "model.bias",
+    "model.init_std",    "model.init_scaled",    "model.output.tied"};
+
+// Reports keys of language models that exclude one another.
+void check_language_model(const ModelConfig& model, Report& report) {
+  if (!model.norm_final && model.norm == NormOrder::post)
+    report.conflict(
+        {"model.norm_final", "model.norm"},
+        "a post-norm model has no norm before the output; set model.norm to pre, or remove norm_final");
+  if (model.output.tied && model.output.hidden > 0)
+    report.conflict({"model.output.tied", "model.output.hidden"},
+                    "a tied output is one linear layer; set model.output.hidden to 0, or remove tied");
+  if (model.init_scaled && model.init_std == 0)
+    report.conflict({"model.init_scaled", "model.init_std"},
+                    "init_scaled divides init_std; set model.init_std, such as 0.02, or remove init_scaled");
+  if (model.init_std == 0) return;
+  check_unused(model, {"model.embedding_std", "model.position_std", "model.attention.in_proj_std"},
+               "model.init_std", "a model with init_std", "0", report);
+}
+
 void check_positions(const ModelConfig& model, Report& report) {
   if (model.positions != Positions::rotary)
     check_unused(model, {"model.rotary", "model.rotary_base"}, "model.positions",
@@ -145,6 +167,10 @@ void check_recurrent(const ModelConfig& model, Report& report) {
 }  // namespace
 
 void check_model(const ModelConfig& model, Report& report) {
+  if (model.kind == ModelKind::encoder)
+    check_language_model(model, report);
+  else
+    check_unused(model, kEncoderKeys, "model.kind", "such a model", "encoder", report);
   if (model.kind == ModelKind::recurrent) return check_recurrent(model, report);
   if (model.mixer == Mixer::attention) check_heads(model, report);
   if (model.mixer == Mixer::convolution) check_convolution(model, report);

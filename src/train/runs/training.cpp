@@ -6,8 +6,9 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "thimble/train/tokenization.h"
 #include "train/files/checkpoint.h"
-#include "train/step/forward.h"
+#include "train/step/generation.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -70,6 +71,7 @@ std::optional<Stopped> TrainingRun::record(const StepReport& step) {
   observer_.on_step(step);
   metrics("train", to_json(step));
   if (is_logging_step(state_.step)) log_heads();
+  log_samples();
   const std::int64_t every = config_.train.evaluate_every;
   if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
   std::optional<Stopped> stopped = ending();
@@ -126,6 +128,19 @@ void TrainingRun::metrics(std::string_view split, const Json& report) {
 
 void TrainingRun::log_heads() {
   if (head_log_) metrics("heads", head_log_(std::as_const(trainer_).model().parameters().values()));
+}
+
+// Draws with the same random numbers each time, so that what changes is the model.
+void TrainingRun::log_samples() {
+  const std::int64_t every = config_.train.sample_every;
+  if (every == 0 || state_.step % every != 0 || ranks_.rank() != 0) return;
+  const Names names = token_names(config_.task, trainer_.dataset().layout());
+  std::vector<std::string> texts;
+  for (const Hypothesis& text :
+       draw_texts(std::as_const(trainer_).model(), trainer_.dataset(), config_.train.seed))
+    texts.push_back(token_text(names, text.tokens, config_.task.target_tokens()));
+  observer_.on_samples(state_.step, texts);
+  metrics("samples", {{"texts", texts}});
 }
 
 void TrainingRun::validate() {

@@ -52,6 +52,7 @@ class TrainingRun {
   // Appends a line to metrics.jsonl. Seconds come last, as only they differ between equal runs.
   void metrics(std::string_view split, const Json& report);
   void log_heads();
+  void log_samples();
   void validate();
   std::optional<Stopped> ending() const;  // why training has ended; nothing if it has not
   void save_if_due(std::optional<Stopped> stopped);

@@ -6,6 +6,7 @@
 
 #include "thimble/engine/attention_layer.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "thimble/train/prediction.h"
 #include "train/data/rows.h"
@@ -177,6 +178,11 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
   // Logging heads takes another model with its tapes.
   const double models = config.train.log_heads ? 2 : 1;
   if (config.train.log_heads) tapes += plan_pass(config, micro_batch(length), {.observed = true}).tape_bytes;
+  double samples = 0;
+  if (config.train.sample_every > 0) {
+    const ModelPlan drawn = plan_pass(config, kSampledDocuments, {.decoding = true});
+    samples = drawn.tape_bytes + drawn.other_bytes;
+  }
   const double weights = real_size(config) * training.parameters, moments = moments_of(config);
   // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
   const auto shards = static_cast<double>(config.train.shards);
@@ -190,7 +196,7 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
           .parameters = models * (weights + training.packed_bytes),
           .gradients = (own + (shards - own) / ranks) * weights,
           .optimizer = moments * weights,
-          .activations = static_cast<double>(threads) * tapes,
+          .activations = static_cast<double>(threads) * tapes + samples,
           .checkpoint = (1 + moments) * weights,
           .sums = std::max(evaluation.sums, references)};
 }

@@ -39,6 +39,7 @@ std::optional<References> ReferenceModels::losses(Split split, std::int64_t coun
   for (std::int64_t i = 0; i < count; ++i) {
     data_.example(split, i, e);
     for (std::size_t t = 0; t < e.target.size(); ++t) {
+      if (e.target[t] == kIgnore) continue;
       const std::span<const std::int32_t> context(e.input.data(), t + 1);
       for (std::size_t m = 0; m < models_.size(); ++m)
         sums[m] -= portable::log(models_[m].probability(context, e.target[t]));

@@ -14,7 +14,18 @@ const report = JSON.parse(document.getElementById("report").textContent, (_, val
 
 // `beside` is the head to compare with, or null; `source` is "example", "mean" or "mean-end" (over sequences, positions from the start or the end); `full` is the weight
 // that gets the full color.
-const state = { head: 0, beside: null, source: "mean", example: 0, checkpoint: 0, checkpointExample: 0, query: 0, full: 1, theme: "light" };
+const state = {
+  head: 0,
+  beside: null,
+  source: "mean",
+  example: 0,
+  checkpoint: 0,
+  checkpointExample: 0,
+  samples: 0,
+  query: 0,
+  full: 1,
+  theme: "light",
+};
 const subscribers = [];
 
 // Calls draw now, and again after each change of one of the named parts of the state.

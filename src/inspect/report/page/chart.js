@@ -97,8 +97,9 @@ function lineNames(spec, at) {
 }
 
 // Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], band: [[x, low, high]], dots, quiet}], range, log,
-// bands: [[from, to]], named, show}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is
-// left out of the legend and of the readout; `named` puts the names of two series beside their lines; `show` formats a y.
+// bands: [[from, to]], named, show, choose}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is
+// left out of the legend and of the readout; `named` puts the names of two series beside their lines; `show` formats a y;
+// a click or the enter key calls `choose` with the x that is pointed at.
 function lineChart(spec) {
   const show = spec.show ?? ((y) => shorter(y, 4));
   const named = spec.series.filter((s) => !s.quiet);
@@ -153,9 +154,12 @@ function lineChart(spec) {
     const distances = at.columns.map((column) => Math.abs(at.x(column) - x));
     point(distances.indexOf(Math.min(...distances)));
   });
+  const choose = () => pointed >= 0 && spec.choose?.(at.columns[pointed]);
+  picture.addEventListener("click", choose);
   picture.addEventListener("pointerleave", () => point(-1));
   picture.addEventListener("blur", () => point(-1));
   picture.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") choose();
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();

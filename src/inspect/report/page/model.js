@@ -61,7 +61,7 @@ function training() {
           [Math.max(...steps), level],
         ],
       });
-    return series.length ? lineChart({ title, xLabel: "step", series, ...more }) : null;
+    return series.length ? lineChart({ title, xLabel: "step", series, choose: chooseSamples, ...more }) : null;
   };
   return section(
     "training",
@@ -73,6 +73,67 @@ function training() {
       chart("Loss", "loss", ["lowest possible loss", report.lowest_possible_loss], {}),
       chart("Accuracy", "accuracy", ["chance", report.chance], { range: [0, 1], show: percent }),
     ),
+    drawnSamples(),
+  );
+}
+
+function positionLosses() {
+  const losses = report.loss_by_position ?? [];
+  if (losses.length < 2) return null;
+  const labels = losses.map((at) => at.labels);
+  const chart = lineChart({
+    title: "Loss by position",
+    xLabel: "tokens read",
+    series: [{ name: "loss", style: "first", dots: true, points: losses.map((at, i) => [i + 1, at.loss, `${grouped(at.labels)} labels`]) }],
+  });
+  return section(
+    "context",
+    "Context",
+    `Loss of the next token after so many tokens of the window, on ${grouped(report.sequences)} test sequences: what a longer context is worth. Each point is a mean over ${grouped(Math.min(...labels))} to ${grouped(Math.max(...labels))} labels.`,
+    chart,
+  );
+}
+
+// Selects the samples of the step that is nearest to the given one.
+function chooseSamples(step) {
+  const distances = (report.samples ?? []).map((s) => Math.abs(s.step - step));
+  if (distances.length) update({ samples: distances.indexOf(Math.min(...distances)) });
+}
+
+// Returns what the model drew while it was trained, with a slider over the steps.
+function drawnSamples() {
+  const all = report.samples ?? [];
+  if (!all.length) return null;
+  const last = all.length - 1;
+  const shown = element("output", { "aria-live": "polite" });
+  const texts = element("pre", { class: "samples" });
+  const slider = element("input", {
+    type: "range",
+    id: "samples",
+    min: 0,
+    max: last,
+    value: last,
+    input: () => update({ samples: Number(slider.value) }),
+  });
+  state.samples = last;
+  subscribe(["samples"], () => {
+    const { step, texts: drawn } = all[state.samples];
+    slider.value = state.samples;
+    shown.textContent = `step ${grouped(step)}`;
+    slider.setAttribute("aria-valuetext", `step ${step}`);
+    texts.textContent = drawn.join("\n");
+  });
+  return element(
+    "div",
+    { class: "panel" },
+    element("h3", {}, "Samples while it trained"),
+    element(
+      "p",
+      {},
+      "Drawn with the same random numbers each time, so that what changes is the model. A click on a curve shows those of the nearest step.",
+    ),
+    element("div", { class: "choices" }, element("label", { for: "samples", class: "slider" }, element("span", {}, "step"), slider), shown),
+    texts,
   );
 }
 

@@ -16,6 +16,7 @@ function start() {
   const theme = themeButton();
   const sections = [
     training,
+    positionLosses,
     headTable,
     heads,
     circuits,

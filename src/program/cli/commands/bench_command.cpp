@@ -5,6 +5,8 @@
 #include "program/cli/cli.h"
 #include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
+#include "thimble/train/dataset.h"
+#include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "thimble/train/statistics.h"
 #include "train/files/text/format.h"
@@ -18,6 +20,13 @@ struct BenchArguments {
   Output output;
   std::int64_t steps = 100;
 };
+
+// Returns what is drawn at once to measure generation.
+std::string drawn(const Config& config) {
+  return config.task.text.documents == TextForm::stream
+             ? fmt::format("one text of {} tokens", model_length(config.task, layout_of(config.model)))
+             : fmt::format("{} documents at once", kSampledDocuments);
+}
 
 int run(const BenchArguments& arguments) {
   Ranks& ranks = start_ranks("bench", arguments.output);
@@ -74,6 +83,8 @@ int run(const BenchArguments& arguments) {
                 counted(b.threads, "thread"), b.one_rank_ms);
     }
     print_out("throughput  {:.0f} sequences/s; {:.1f} GFLOP/s in matrix products\n", sequences, gflops);
+    if (b.tokens_per_s > 0)
+      print_out("generation  {:.0f} tokens/s on 1 thread, {}\n", b.tokens_per_s, drawn(config));
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", fma,
               counted(b.threads, "thread"), gflops / fma);
     if (blas > 0)
@@ -104,6 +115,7 @@ int run(const BenchArguments& arguments) {
               {"threads", b.threads},
               {"phases_ms", phases},
               {"ops", ops}};
+  if (b.tokens_per_s > 0) result["generated_tokens_per_s"] = b.tokens_per_s;
   if (blas > 0) {
     result["sgemm_gflops"] = blas;
     result["share_of_sgemm"] = gflops / blas;

@@ -16,7 +16,7 @@ struct EvalArguments {
   ModelArguments model;
   Output output;
   std::vector<std::string> splits;
-  std::int64_t sequences = 0;
+  std::int64_t sequences = 0, stride = 0;
   std::string predictions;  // file of their table
 };
 
@@ -36,7 +36,9 @@ std::vector<Split> splits_of(const std::vector<std::string>& names, const Config
 
 int run(const EvalArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  const ModelSource model = arguments.model.open();
+  ModelArguments opened = arguments.model;
+  if (arguments.stride > 0) opened.overrides.push_back(fmt::format("task.stride={}", arguments.stride));
+  const ModelSource model = opened.open();
   Json json = Json::object();
   bool leak = false;
   std::string table = predictions_header();
@@ -80,6 +82,12 @@ void add_eval(Command& program) {
       .add_option("--sequences", arguments->sequences,
                   "Sequences of each split (0 = all); of a data file, a random sample of its lines")
       .between(0, 1'000'000'000)
+      .value_name("N");
+  command
+      .add_option(
+          "--stride", arguments->stride,
+          "Of a text: begin windows N tokens after one another, so that predictions have more context")
+      .between(1, 1'000'000)
       .value_name("N");
   command
       .add_option("--predictions", arguments->predictions,

@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "program/cli/memory.h"
+#include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "thimble/train/tokenization.h"
+#include "train/files/text/text.h"
 
 namespace thimble::cli {
 
@@ -31,6 +34,19 @@ void print_probabilities(const GeneratedSequence& s) {
     line += fmt::format("{}{} {:.3f}", i > 0 ? ",  " : "", i < s.tokens.size() ? s.tokens[i] : "<end>",
                         std::exp(s.log_probabilities[i]));
   print_out("       {}\n", line);
+}
+
+// Prints a text with the probability of each token as its shade.
+void print_shaded(const GeneratedSequence& s, bool is_spelled) {
+  std::string text;
+  for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
+    const std::string token = i < s.tokens.size() ? s.tokens[i] : shown_token("\n");
+    const bool ends_line = token == shown_token("\n");
+    text += shaded(token == shown_token(" ") ? " " : escape_controls(token), std::exp(s.log_probabilities[i]),
+                   colors());
+    text += ends_line ? "\n" : is_spelled ? "" : " ";
+  }
+  write_picture(text + (s.finished ? "" : own_text(" …")) + (text.ends_with('\n') ? "" : "\n"));
 }
 
 // Prints an output: of a text what follows the prompt, of which the probability says little.
@@ -80,9 +96,17 @@ void run(GenerateArguments& arguments) {
       continue;
     }
     if (json.size() > 1 && s.text.find('\n') != s.text.npos) print_out("---\n");
+    const bool is_shaded = arguments.probabilities && is_text && colors() != Colors::none;
+    if (is_shaded) {
+      print_out("{}", prompt);
+      print_shaded(s, is_spelled);
+      continue;
+    }
     print_output(s, prompt, is_text);
     if (arguments.probabilities) print_probabilities(s);
   }
+  if (prints && is_text && arguments.probabilities && colors() != Colors::none)
+    write_picture(fmt::format("probability of each token: {}\n", legend(colors())));
   if (prints && !arguments.input.empty()) warn_of_unseen(model, arguments.input);
   arguments.output.write({{"input", arguments.input}, {"hypotheses", json}});
 }

@@ -15,6 +15,7 @@
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
+#include "train/files/text/width.h"
 
 namespace thimble::cli {
 
@@ -95,7 +96,7 @@ class ScratchDirectory {
 
 struct ReproduceArguments {
   std::vector<std::string> names;
-  std::string folder, directory, html;
+  std::string folder, directory, html, data;
   bool quick = false, list = false;
   std::int64_t jobs = 0;
   Output output;
@@ -121,7 +122,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-std::vector<Experiment> load(const ReproduceArguments& arguments) {
+// Returns the experiments that are named, or all; without --data, `left_out` gets those of all that need a file.
+std::vector<Experiment> load(const ReproduceArguments& arguments, std::vector<Experiment>& left_out) {
   const fs::path folder = find_folder(arguments.folder);
   const std::vector<std::string> all = names_in(folder);
   for (const std::string& name : arguments.names) {
@@ -131,15 +133,23 @@ std::vector<Experiment> load(const ReproduceArguments& arguments) {
   }
   std::vector<Experiment> experiments;
   for (const std::string& name : arguments.names.empty() ? all : arguments.names) {
-    Experiment experiment = load_experiment((folder / (name + ".yaml")).string());
-    if (experiment.quick || !arguments.quick) experiments.push_back(std::move(experiment));
+    Experiment experiment = load_experiment((folder / (name + ".yaml")).string(), arguments.data);
+    if (!experiment.quick && arguments.quick) continue;
+    const bool lacks_data = !experiment.data.empty() && arguments.data.empty() && !arguments.list;
+    require<ConfigError>(!lacks_data || arguments.names.empty(), "{} requires --data FILE: {}", name,
+                         experiment.data);
+    (lacks_data ? left_out : experiments).push_back(std::move(experiment));
   }
+  const auto reads = [](const Experiment& experiment) { return !experiment.data.empty(); };
+  require<ConfigError>(arguments.data.empty() || (experiments.size() == 1 && reads(experiments[0])),
+                       "--data is the file of one experiment that needs one; name it, see --list");
   return experiments;
 }
 
 int run(const ReproduceArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  const std::vector<Experiment> experiments = load(arguments);
+  std::vector<Experiment> left_out;
+  const std::vector<Experiment> experiments = load(arguments, left_out);
   if (arguments.list) {
     print_out("{}", experiments_list(experiments, line_width(1)));
     return kDone;
@@ -150,7 +160,9 @@ int run(const ReproduceArguments& arguments) {
 
   catch_signals();
   std::vector<ExperimentResult> results;
-  Json json{{"experiments", Json::array()}};
+  Json json{{"experiments", Json::array()}, {"skipped", Json::array()}};
+  for (const Experiment& experiment : left_out)
+    json["skipped"].push_back({{"name", experiment.name}, {"needs", experiment.data}});
   for (const Experiment& experiment : experiments) {
     ReproduceProgress progress(arguments.output.quiet, experiment);
     results.push_back(
@@ -165,6 +177,11 @@ int run(const ReproduceArguments& arguments) {
     json["experiments"].push_back(to_json(results.back()));
   }
   if (arguments.output.prints_text()) print_out("{}", experiments_table(results, line_width(1)));
+  for (const Experiment& experiment : left_out)
+    if (arguments.output.prints_text())
+      print_out("{}", wrapped(fmt::format("{}: skipped, as it requires --data FILE: {}", experiment.name,
+                                          experiment.data),
+                              line_width(1)));
   if (!arguments.html.empty()) write_result(arguments.html, reproduce_page(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::succeeded) ? kDone : kCheckFailed;
@@ -183,6 +200,8 @@ void add_reproduce(Command& program) {
       .add_option("--experiments", arguments->folder,
                   "Directory of experiment files (default: the bundled ones)")
       .value_name("DIR", Value::directory);
+  command.add_option("--data", arguments->data, "The file that the experiment requires, as --list says")
+      .value_name("FILE", Value::file);
   command.add_option("--out", arguments->directory, "Keep the runs in DIR, and reuse finished ones")
       .value_name("DIR", Value::directory);
   command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")

@@ -63,6 +63,13 @@ int index_of(const Rgb& color) {
   return distance(shade(gray), color) < distance(cube, color) ? 232 + gray : best;
 }
 
+// Returns the text on a background.
+std::string on_color(const Rgb& color, Colors colors, std::string_view text) {
+  const std::string code = colors == Colors::all ? fmt::format("2;{};{};{}", color[0], color[1], color[2])
+                                                 : fmt::format("5;{}", index_of(color));
+  return fmt::format("\033[48;{}m{}\033[0m", code, text);
+}
+
 std::string cell(double value, std::size_t width, Colors colors, bool marked = false) {
   constexpr std::string_view kShades = " .:-=+*#%@";
   if (std::isnan(value)) return std::string(width, '?');
@@ -72,10 +79,7 @@ std::string cell(double value, std::size_t width, Colors colors, bool marked = f
     if (marked && width > 1) shades.back() = '\'';
     return shades;
   }
-  const Rgb color = color_of(value);
-  const std::string code = colors == Colors::all ? fmt::format("2;{};{};{}", color[0], color[1], color[2])
-                                                 : fmt::format("5;{}", index_of(color));
-  return fmt::format("\033[48;{}m{:>{}}\033[0m", code, marked ? "'" : "", width);
+  return on_color(color_of(value), colors, fmt::format("{:>{}}", marked ? "'" : "", width));
 }
 
 // Returns the i-th character from the end of a text that is padded with spaces on the left.
@@ -202,6 +206,14 @@ std::string side_by_side(const std::vector<Picture>& pictures, std::size_t width
     }
   }
   return out;
+}
+
+std::string shaded(std::string_view text, double value, Colors colors) {
+  if (colors == Colors::none) return std::string(text);
+  const Rgb color = color_of(value);
+  const bool is_bright =
+      color[0] + 2 * color[1] + color[2] > 4 * 0x88;  // the text is black on it, or else white
+  return on_color(color, colors, fmt::format("\033[{}m{}", is_bright ? 30 : 97, text));
 }
 
 std::string legend(Colors colors) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/cli/cli.h"
@@ -25,6 +26,9 @@ Picture heat_map(std::span<const double> values, const std::vector<std::string>&
 
 // Arranges pictures in rows of at most `width` columns, with an empty line above each row.
 std::string side_by_side(const std::vector<Picture>& pictures, std::size_t width);
+
+// Returns the text on the shade of a value in [0, 1], as it is without colors.
+std::string shaded(std::string_view text, double value, Colors colors);
 
 // Returns the legend of the shades.
 std::string legend(Colors colors);

@@ -248,6 +248,17 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     print_out("\n");
     print_wrapped(depths);
   }
+  if (!report.position_losses.empty()) {
+    std::string line = "Loss of the next token after";
+    const std::size_t length = report.position_losses.size();
+    for (std::size_t read = 1; read <= length;
+         read = read < length ? std::min(2 * read, length) : length + 1) {
+      const PositionLoss& at = report.position_losses[read - 1];
+      if (at.labels > 0) line += fmt::format("{} {}: {:.4f}", read == 1 ? "" : ",", read, at.loss);
+    }
+    print_out("\n");
+    print_wrapped(line + " tokens of the window");
+  }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))

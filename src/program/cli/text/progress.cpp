@@ -109,6 +109,16 @@ void Progress::on_validation(std::int64_t step, const EvalResult& report) {
             100 * report.accuracy);
 }
 
+void Progress::on_samples(std::int64_t step, const std::vector<std::string>& texts) {
+  if (quiet_) return;
+  print_err("step {:>6}  samples\n", step);
+  for (const std::string& text : texts) {
+    std::string lines = "  ";
+    for (const char c : text) lines += c == '\n' ? "\n  " : std::string(1, c);
+    print_err("{}\n", lines);
+  }
+}
+
 void Progress::on_damaged(const std::string& reason) {
   print_err("thimble: {}; set aside, falling back to the checkpoint before it\n", reason);
 }

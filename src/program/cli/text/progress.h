@@ -17,6 +17,7 @@ class Progress : public TrainObserver {
   void on_start(const Config& config, const TrainResult& result) override;
   void on_step(const StepReport& report) override;
   void on_validation(std::int64_t step, const EvalResult& report) override;
+  void on_samples(std::int64_t step, const std::vector<std::string>& texts) override;
   void on_damaged(const std::string& reason) override;
   void on_remark(const std::string& remark) override;
   void on_change(const std::string& difference) override;

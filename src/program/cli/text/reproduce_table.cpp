@@ -73,7 +73,8 @@ std::string experiments_list(std::span<const Experiment> experiments, std::size_
                                kExperimentKinds[static_cast<std::size_t>(experiment.kind)],
                                experiment.quick ? ", quick" : ""),
                    width) +
-           indented(experiment.statement, width);
+           indented(experiment.statement, width) +
+           (experiment.data.empty() ? "" : indented("requires --data FILE: " + experiment.data, width));
   return out;
 }
 

@@ -19,7 +19,8 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
   const auto half = static_cast<std::size_t>(std::max<std::int64_t>(1, rows.longest().input / 2));
   while (example.input.size() < half) {
     rows.example(rng.below(rows.rows()), other);
-    example.input.push_back(other.target[static_cast<std::size_t>(rng.below(std::ssize(other.target)))]);
+    const std::int32_t token = other.target[static_cast<std::size_t>(rng.below(std::ssize(other.target)))];
+    if (token != kIgnore) example.input.push_back(token);
   }
   example.input.insert(example.input.end(), example.input.begin(), example.input.end());
   example.input.resize(std::min(example.input.size(), static_cast<std::size_t>(rows.longest().input)));
@@ -40,11 +41,13 @@ Task task() {
           "of `length` tokens at random places of its first 8 tenths, and validation and test are the last "
           "two, or the shares in `split`. validation_file and test_file replace these splits. `tokens` are "
           "characters, words, bytes, or what is between spaces. A document of more than `length` tokens "
-          "becomes several windows, or, with `long` cut, its first. The vocabulary is all tokens in sorted "
+          "becomes several windows, or, with `long` cut, its first. Windows of validation and test begin "
+          "`stride` "
+          "tokens after one another. The vocabulary is all tokens in sorted "
           "order, those of `vocabulary` training, or those that occur min_count times; others are <unk>. "
           "docs/text.md goes from a text to samples.",
-      .keys = {"file", "validation_file", "test_file", "documents", "tokens", "length", "long", "split",
-               "vocabulary", "min_count"},
+      .keys = {"file", "validation_file", "test_file", "documents", "tokens", "length", "long", "stride",
+               "split", "vocabulary", "min_count"},
       .causal = true,
       .continues = true,
       .check = check_rows,

@@ -14,6 +14,8 @@ Text::Text(const TableTexts& texts, const TextOptions& text, std::int64_t length
       "task.split has no effect on documents: lines, which are divided by their hashes; remove it");
   require<DataError>(!is_stream() || text.longer == LongDocuments::several,
                      "task.long has no effect on documents: stream; remove it");
+  require<DataError>(text.stride <= length, "task.stride ({}) must be at most task.length ({}); lower it",
+                     text.stride, length);
   options_.input_tokens = options_.target_tokens = text.tokens;
   options_.no_answer.clear();
   longest_ = {length, length};
@@ -59,9 +61,14 @@ std::int64_t Text::training_count() const {
   for (std::size_t i = 0; i < order_.size() && row < splits_[0]; ++i) {
     const std::int64_t n = used(document(order_[i]).size());
     count += n + 1;
-    row += row_count(n);
+    row += row_count(n, Split::train);
   }
   return count;
+}
+
+std::int64_t Text::row_count(std::int64_t tokens, Split split) const {
+  const std::int64_t stride = split == Split::train || text_.stride == 0 ? length_ : text_.stride;
+  return 1 + std::max<std::int64_t>(0, tokens - length_ + stride - 1) / stride;
 }
 
 std::vector<std::int32_t> Text::training_tokens(std::int64_t limit) const {
@@ -80,7 +87,7 @@ std::vector<std::int32_t> Text::training_tokens(std::int64_t limit) const {
     for (std::int64_t j = 0; j < tokens.size(); ++j) out.push_back(token(tokens.begin + j));
     if (n > tokens.size()) out.push_back(boundary_);
     out.push_back(kIgnore);
-    row += row_count(n);
+    row += row_count(n, Split::train);
   }
   return out;
 }
@@ -103,15 +110,22 @@ void Text::copy_window(Range from, std::int64_t first, Example& out) const {
   }
 }
 
+// Removes the answers of a window that the one before it has.
+void Text::leave_out_known(std::int64_t number, std::int64_t stride, Example& out) const {
+  if (number > 0) std::fill_n(out.target.begin(), length_ - stride, kIgnore);
+}
+
 void Text::example(std::int64_t row, Example& out) const {
+  const std::int64_t stride = stride_of(row);
   if (is_stream()) {
     std::size_t split = 0;
     while (row >= splits_[split]) row -= splits_[split++];
-    return copy_window(parts_[split], parts_[split].begin + row * length_, out);
+    copy_window(parts_[split], parts_[split].begin + row * stride, out);
+    return leave_out_known(row, stride, out);
   }
   const Piece piece = piece_of(row);
   const Range tokens = document(order_[piece.document]);
-  const std::int64_t first = piece.number * length_, n = std::min(length_, used(tokens.size()) - first);
+  const std::int64_t first = piece.number * stride, n = std::min(length_, used(tokens.size()) - first);
   const auto token_at = [&](std::int64_t i) {  // i = 0: the boundary before the document
     return i == 0 || i > tokens.size() ? boundary_ : token(tokens.begin + i - 1);
   };
@@ -121,12 +135,13 @@ void Text::example(std::int64_t row, Example& out) const {
     out.input.push_back(token_at(i));
     out.target.push_back(token_at(i + 1));
   }
+  leave_out_known(piece.number, stride, out);
 }
 
 std::int64_t Text::length_of(std::int64_t row) const {
   if (is_stream()) return 0;
   const Piece piece = piece_of(row);
-  return std::min(length_, used(document(order_[piece.document]).size()) - piece.number * length_);
+  return std::min(length_, used(document(order_[piece.document]).size()) - piece.number * stride_of(row));
 }
 
 std::int64_t Text::places() const {
@@ -137,9 +152,10 @@ void Text::example_at(std::int64_t place, Example& out) const { copy_window(part
 
 std::string Text::where(std::int64_t row) const {
   if (is_stream()) {
+    const std::int64_t stride = stride_of(row);
     std::size_t split = 0;
     while (row >= splits_[split]) row -= splits_[split++];
-    const std::int64_t first = parts_[split].begin + row * length_;
+    const std::int64_t first = parts_[split].begin + row * stride;
     std::size_t file = 0;
     while (first >= starts_[file + 1]) ++file;
     return fmt::format("{}: token {}", files_[file].name, first - starts_[file] + 1);
@@ -191,6 +207,7 @@ std::vector<std::string> Text::remarks(std::int64_t) const {
   for (std::int64_t row = 0; row < rows(); ++row) {
     example(row, e);
     for (const std::int32_t id : e.target) {
+      if (id == kIgnore) continue;
       if (row < splits_[0]) seen[static_cast<std::size_t>(id)] = true;
       all += row < splits_[0] ? 0 : 1;
       unseen += seen[static_cast<std::size_t>(id)] ? 0 : 1;

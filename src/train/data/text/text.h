@@ -68,7 +68,12 @@ class Text : public Rows {
   std::int64_t used(std::int64_t n) const {
     return text_.longer == LongDocuments::first ? std::min(n + 1, length_) : n + 1;
   }
-  std::int64_t row_count(std::int64_t tokens) const { return (tokens + length_ - 1) / length_; }
+  // Returns how far the windows of which a row is one are apart; those of training do not overlap.
+  std::int64_t stride_of(std::int64_t row) const {
+    return row < splits_[0] || text_.stride == 0 ? length_ : text_.stride;
+  }
+  // Returns the windows of a part of a split with `tokens` predictions.
+  std::int64_t row_count(std::int64_t tokens, Split) const;
   void read_file(const TableText&, std::size_t index, TableVocabulary&, TableProblems&, DataFile&,
                  const Visit&);
   void count(const TableTexts&, TableVocabulary&, bool trained, std::vector<std::int64_t>& counts);
@@ -80,6 +85,7 @@ class Text : public Rows {
   void divide_stream(bool trained);
   void measure();
   void copy_window(Range from, std::int64_t first, Example& out) const;
+  void leave_out_known(std::int64_t number, std::int64_t stride, Example& out) const;
 
   TextOptions text_;
   std::int64_t length_, count_ = 0;

@@ -185,7 +185,7 @@ void Text::order_documents(bool trained) {
                               split == Split::train ? "" : fmt::format(", or set task.{}", kKeys[index])),
                   trained);
     for (const std::uint32_t i : found[index]) {
-      const std::int64_t rows = row_count(used(document(i).size()));
+      const std::int64_t rows = row_count(used(document(i).size()), split);
       splits_[index] += rows;
       all += rows;
       if (several) rows_.push_back(static_cast<std::uint32_t>(all));
@@ -214,7 +214,7 @@ void Text::divide_stream(bool trained) {
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);
     const std::int64_t size = parts_[index].size(), needed = split == Split::train ? length_ + 1 : 2;
-    splits_[index] = size < needed ? 0 : row_count(size - 1);
+    splits_[index] = size < needed ? 0 : row_count(size - 1, split);
     if (size < needed)
       set_missing(
           split, own[index] ? index : 0,
