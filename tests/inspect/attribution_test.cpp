@@ -169,7 +169,9 @@ TEST_CASE("every part is its image under the frozen norm and the output net", "[
 
 TEST_CASE("the parts add up to the logits whatever the layout of heads", "[inspect]") {
   std::vector<Config> configs = configs_of_heads(rich_config());
-  std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
+  for (const std::vector<Config>& more :
+       {configs_of_parts(rich_config()), configs_of_language_models(rich_config())})
+    std::ranges::copy(more, std::back_inserter(configs));
   for (const Config& config : configs) {
     CAPTURE(to_yaml(config));
     const TrainedEncoder trainer(config);

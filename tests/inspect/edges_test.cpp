@@ -186,6 +186,7 @@ std::vector<Config> edge_configs() {
   configs[1].model.norm = NormOrder::post;
   configs[1].train.seed = 5;
   configs[2].model.d_ff = 0;
+  configs.push_back(configs_of_language_models(rich_config())[0]);
   return configs;
 }
 

@@ -11,13 +11,13 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-constexpr std::int64_t kTime = 6, kPoolVocabulary = 5;
+constexpr std::int64_t kPoolTime = 6, kPoolVocabulary = 5;
 constexpr double kPoolRounding = sizeof(Real) == 8 ? 1e-12 : 1e-4;
 
 Transformer model(Pooling pooling, NormOrder norm) {
   ModelConfig config{.d_model = 12, .heads = 2, .layers = 2, .d_ff = 16, .norm = norm};
   config.output = {.per = OutputPer::sequence, .pooling = pooling};
-  Transformer result(config, {kPoolVocabulary, kTime});
+  Transformer result(config, {kPoolVocabulary, kPoolTime});
   result.init(3);
   return result;
 }
@@ -53,11 +53,11 @@ TEST_CASE("padding changes no answer for a sequence, however it is pooled", "[mo
     for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
       CAPTURE(pooling, norm);
       const Transformer m = model(pooling, norm);
-      const auto together = logits_of(m, {.tokens = padded, .length = kTime, .lengths = lengths});
-      CHECK(logits_of(m, {.tokens = other, .length = kTime, .lengths = lengths}) == together);
+      const auto together = logits_of(m, {.tokens = padded, .length = kPoolTime, .lengths = lengths});
+      CHECK(logits_of(m, {.tokens = other, .length = kPoolTime, .lengths = lengths}) == together);
       for (std::size_t b = 0; b < 3; ++b) {
         const std::span<const std::int32_t> tokens =
-            std::span(padded).subspan(b * kTime, static_cast<std::size_t>(lengths[b]));
+            std::span(padded).subspan(b * kPoolTime, static_cast<std::size_t>(lengths[b]));
         const auto alone = logits_of(m, {.tokens = tokens, .length = lengths[b]});
         for (std::size_t v = 0; v < alone.size(); ++v)
           expect_near(double(together[b * kPoolVocabulary + v]), double(alone[v]));
@@ -80,7 +80,7 @@ TEST_CASE("a sequence is pooled as its config says", "[model]") {
     Encoded encoded;
     Tape tape(Tape::Mode::inference);
     tape.bind(m.parameters(), {});
-    const Var y = m(tape, {.tokens = tokens, .length = kTime, .lengths = lengths}, {.hooks = &encoded});
+    const Var y = m(tape, {.tokens = tokens, .length = kPoolTime, .lengths = lengths}, {.hooks = &encoded});
     const auto& entries = m.parameters().entries();
     const auto values = [&](const std::string& name) {
       const auto entry = std::ranges::find(entries, name, &ParameterStore::Entry::name);
