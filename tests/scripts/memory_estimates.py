@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The memory that `thimble config cost` announces for train, and its bounds for eval, inspect, compare and generate, over
-the most that each command has in memory at once, for 25 configs. Run by hand; memory_test.sh tries a few of them.
+the most that each command has in memory at once, for 28 configs. Run by hand; memory_test.sh tries a few of them.
 
 Usage: memory_estimates.py THIMBLE PEAK_MEMORY SOURCE_DIR [--docs PAGE] [NUMBER...]
   PEAK_MEMORY: the program tests/peak_memory
@@ -58,7 +58,11 @@ CONFIGS = [
     ("own data, 20,000 tokens", "own", "tokens=20000 rows=30000 longest=16 data.test=100"),
     ("own data, pairs, 8,000 tokens", "own",
      "tokens=8000 rows=8000 longest=12 model.kind=encoder_decoder data.test=100"),
+    ("names, with samples", "names", "data.train=1500 train.sample_every=1"),
+    ("microgpt", "microgpt", "data.train=1500"),
+    ("shakespeare, windows of 256, with samples", "shakespeare", "data.train= task.length=256 train.sample_every=1"),
 ]
+TEXTS = ("names", "microgpt", "shakespeare")
 
 
 def own_config(work, tokens, rows, longest, pairs):
@@ -93,6 +97,7 @@ class Measurement:
     def overrides(self, config, text):
         values = dict(FEW)
         values.update(part.split("=") for part in text.split())
+        values = {key: value for key, value in values.items() if value != ""}
         if config != "own":
             return self.configs / f"{config}.yaml", [f"{key}={value}" for key, value in values.items()]
         sizes = [int(values.pop(key)) for key in ("tokens", "rows", "longest")]
@@ -108,18 +113,18 @@ class Measurement:
             if command == "compare":
                 peaks[command] = self.peak("compare", "run", "run")
             elif command == "generate":
-                peaks[command] = self.generate()
+                peaks[command] = self.generate("" if config in TEXTS else " ")
             elif command != "train":
                 peaks[command] = self.peak(command, "run")
         self.output("rm", "-r", "run")
         return {command: (estimate["total"], peaks[command]) for command, estimate in estimates.items()}
 
-    def generate(self):
-        """Generates from the longest source that the model takes."""
-        token = json.loads((self.work / "run/data.json").read_text(encoding="utf-8"))["vocabulary"][0]
-        said = self.peak("generate", "run", "--input", " ".join([token] * 9000))
-        longest = int(re.search(r"accepts at most (\d+)", said)[1])
-        return self.peak("generate", "run", "--input", " ".join([token] * longest))
+    def generate(self, between):
+        """Generates from the longest source that the model takes, or the longest start of a text but for one token."""
+        token = json.loads((self.work / "run/data.json").read_text(encoding="utf-8"))["vocabulary"][-1]
+        said = self.peak("generate", "run", "--input", between.join([token] * 9000))
+        longest = int(re.search(r"accepts at most (\d+)", said)[1]) - (1 if between == "" else 0)
+        return self.peak("generate", "run", "--input", between.join([token] * longest))
 
 
 def mebibytes(number):

@@ -10,13 +10,17 @@
 #include "train/files/progress.h"
 #include "train/step/cost.h"
 #include "train/step/evaluator.h"
+#include "train/step/references.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
                           std::vector<Prediction>* predictions) {
-  return Evaluator(source.config, *source.open()).evaluate(split, limit, predictions);
+  Evaluator evaluator(source.config, *source.open());
+  EvalResult result = evaluator.evaluate(split, limit, predictions);
+  result.references = ReferenceModels(evaluator.dataset()).losses(split, result.sequences);
+  return result;
 }
 
 std::vector<GradcheckResult> run_model_check(const Config& config) {

@@ -4,7 +4,6 @@
 #include "thimble/engine/real.h"
 #include "thimble/train/run.h"
 #include "train/files/text/format.h"
-#include "train/step/references.h"
 
 namespace thimble {
 
@@ -34,28 +33,13 @@ TrainResult train(const Config& config, const TrainOptions& options) {
                                              {"--resume", options.resume ? "set" : "not set"},
                                              {"run directory", options.directory.empty() ? "none" : "one"}},
                                             "start the same command for all ranks");
-  TrainResult result =
-      single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
-  if (find_task(config.task.name).continues && options.ranks->rank() == 0 &&
-      (result.validation || result.test)) {
-    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
-    const ReferenceModels models(data);
-    if (result.validation)
-      result.validation->references = models.losses(Split::validation, result.validation->sequences);
-    if (result.test) result.test->references = models.losses(Split::test, result.test->sequences);
-  }
-  return result;
+  return single(config) ? f32::run_training(config, options) : f64::run_training(config, options);
 }
 
 EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit,
                     std::vector<Prediction>* predictions) {
-  EvalResult result = single(source.config) ? f32::run_evaluation(source, split, limit, predictions)
-                                            : f64::run_evaluation(source, split, limit, predictions);
-  const Config& config = source.config;
-  if (!find_task(config.task.name).continues) return result;
-  const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
-  result.references = ReferenceModels(data).losses(split, result.sequences);
-  return result;
+  return single(source.config) ? f32::run_evaluation(source, split, limit, predictions)
+                               : f64::run_evaluation(source, split, limit, predictions);
 }
 
 std::vector<GradcheckResult> check_model(const Config& config) { return f64::run_model_check(config); }

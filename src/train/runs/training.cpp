@@ -9,6 +9,7 @@
 #include "thimble/train/tokenization.h"
 #include "train/files/checkpoint.h"
 #include "train/step/generation.h"
+#include "train/step/references.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -224,8 +225,16 @@ TrainResult TrainingRun::finish(Stopped stopped) {
   }
   done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
   done.seconds = seconds();
+  if (ranks_.rank() == 0) add_references(done);
   if (writer_) writer_->finish(done);
   return done;
+}
+
+void TrainingRun::add_references(TrainResult& done) const {
+  const ReferenceModels models(trainer_.dataset());
+  if (done.validation)
+    done.validation->references = models.losses(Split::validation, done.validation->sequences);
+  if (done.test) done.test->references = models.losses(Split::test, done.test->sequences);
 }
 
 TrainResult TrainingRun::result() const {

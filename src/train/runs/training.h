@@ -64,6 +64,7 @@ class TrainingRun {
   std::vector<Difference> changes() const;  // of the config, since the checkpoint that is resumed
   void log_changes();                       // those that change training
   TrainResult result() const;
+  void add_references(TrainResult& done) const;  // what n-grams of the training text reach on the same splits
 
   const Stopwatch timer_;
   const Config config_;

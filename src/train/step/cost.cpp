@@ -187,9 +187,6 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
   // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
   const auto shards = static_cast<double>(config.train.shards);
   const double own = std::ceil(shards / ranks);
-  // Where the references of a text are measured, training has let go of what it had.
-  const double references =
-      ReferenceModels::bytes(config.task) - static_cast<double>(threads) * tapes - (own + moments) * weights;
   return {.threads = threads,
           .program = program_memory(threads),
           .data = data_memory(config),
@@ -198,7 +195,7 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
           .optimizer = moments * weights,
           .activations = static_cast<double>(threads) * tapes + samples,
           .checkpoint = (1 + moments) * weights,
-          .sums = std::max(evaluation.sums, references)};
+          .sums = std::max(evaluation.sums, ReferenceModels::bytes(config.task))};
 }
 
 MemoryEstimate model_check_memory(Config config) {

@@ -78,19 +78,17 @@ function training() {
 }
 
 function positionLosses() {
-  const losses = report.loss_by_position ?? [];
-  if (losses.length < 2) return null;
-  const labels = losses.map((at) => at.labels);
-  const chart = lineChart({
-    title: "Loss by position",
-    xLabel: "tokens read",
-    series: [{ name: "loss", style: "first", dots: true, points: losses.map((at, i) => [i + 1, at.loss, `${grouped(at.labels)} labels`]) }],
-  });
+  const kEnough = 30; // labels
+  const points = (report.loss_by_position ?? [])
+    .map((at, i) => [i + 1, at.loss, `${grouped(at.labels)} labels`, at.labels])
+    .filter(([, , , labels]) => labels >= kEnough);
+  if (points.length < 2) return null;
+  const labels = points.map(([, , , count]) => count);
   return section(
     "context",
     "Context",
-    `Loss of the next token after so many tokens of the window, on ${grouped(report.sequences)} test sequences: what a longer context is worth. Each point is a mean over ${grouped(Math.min(...labels))} to ${grouped(Math.max(...labels))} labels.`,
-    chart,
+    `Loss of the next token after so many tokens of the window, on ${grouped(report.sequences)} test sequences: what a longer context is worth. Each point is a mean over ${grouped(Math.min(...labels))} to ${grouped(Math.max(...labels))} labels; positions with fewer than ${kEnough} are left out.`,
+    lineChart({ title: "Loss by position", xLabel: "tokens read", series: [{ name: "loss", style: "first", dots: true, points }] }),
   );
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -249,15 +251,20 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     print_wrapped(depths);
   }
   if (!report.position_losses.empty()) {
-    std::string line = "Loss of the next token after";
+    constexpr std::int64_t kEnough = 30;
+    std::vector<std::string> losses;
     const std::size_t length = report.position_losses.size();
     for (std::size_t read = 1; read <= length;
          read = read < length ? std::min(2 * read, length) : length + 1) {
       const PositionLoss& at = report.position_losses[read - 1];
-      if (at.labels > 0) line += fmt::format("{} {}: {:.4f}", read == 1 ? "" : ",", read, at.loss);
+      if (at.labels >= kEnough)
+        losses.push_back(fmt::format("{}: {:.4f} ({} labels)", read, at.loss, at.labels));
     }
-    print_out("\n");
-    print_wrapped(line + " tokens of the window");
+    if (!losses.empty()) {
+      print_out("\n");
+      print_wrapped(fmt::format("Loss of the next token after so many tokens of its window: {}",
+                                fmt::join(losses, ", ")));
+    }
   }
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
