@@ -5,6 +5,7 @@
 
 #include "engine/model/finite.h"
 #include "thimble/engine/error.h"
+#include "thimble/train/listing.h"
 #include "thimble/train/tokenization.h"
 #include "train/data/rows.h"
 #include "train/files/progress.h"
