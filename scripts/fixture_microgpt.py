@@ -58,6 +58,16 @@ def loss_of(w, document):
     return -logs[torch.arange(len(tokens) - 1), tokens[1:]].mean()
 
 
+def update(weights, gradients, m, v, t, steps):
+    """Changes weights and moments by step t of Adam."""
+    with torch.no_grad():
+        for i, g in enumerate(gradients):
+            m[i] = BETA1 * m[i] + (1 - BETA1) * g
+            v[i] = BETA2 * v[i] + (1 - BETA2) * g * g
+            mean, square = m[i] / (1 - BETA1 ** (t + 1)), v[i] / (1 - BETA2 ** (t + 1))
+            weights[i] -= RATE * (1 - t / steps) * mean / (torch.sqrt(square) + EPS)
+
+
 def train(documents, vocabulary, seed, steps):
     """Trains on shuffled documents; returns the losses of the steps (before updates) and the weights."""
     documents = list(documents)
@@ -69,13 +79,7 @@ def train(documents, vocabulary, seed, steps):
     for t in range(steps):
         loss = loss_of(w, documents[t % len(documents)])
         losses.append(loss.item())
-        gradients = torch.autograd.grad(loss, weights)
-        with torch.no_grad():
-            for i, g in enumerate(gradients):
-                m[i] = BETA1 * m[i] + (1 - BETA1) * g
-                v[i] = BETA2 * v[i] + (1 - BETA2) * g * g
-                mean, square = m[i] / (1 - BETA1 ** (t + 1)), v[i] / (1 - BETA2 ** (t + 1))
-                weights[i] -= RATE * (1 - t / steps) * mean / (torch.sqrt(square) + EPS)
+        update(weights, torch.autograd.grad(loss, weights), m, v, t, steps)
     return losses, w
 
 

@@ -46,6 +46,9 @@ struct BarePass {
   explicit BarePass(const ModelConfig& config)
       : model(make_model(config, ModelSizes{.vocabulary = kBareVocabulary, .length = kWindow})) {
     model->init(3);
+    for (int i = 0; i < std::ssize(model->parameters().entries()); ++i)
+      if (model->parameters().entry({i}).name == "output.bias")
+        std::ranges::fill(model->parameters().values(Parameter{i}), Real(0.25));
     const std::vector<std::int32_t> tokens{1, 0, 4, 2, 2, 3};
     Tape tape(Tape::Mode::inference);
     tape.bind(model->parameters(), {});
@@ -73,8 +76,9 @@ std::vector<double> expected_logits(const BarePass& pass, std::vector<double> ro
   for (auto row = rows.begin(); row != rows.end(); row += kChannels) {
     const double square = std::inner_product(row, row + kChannels, row, 0.0) / kChannels;
     const double scale = normed ? 1 / std::sqrt(square + 1e-5) : 1;
+    const double bias = pass.model->config().bias ? 0.25 : 0;
     for (auto w = weight.begin(); w != weight.end(); w += kChannels)
-      logits.push_back(scale * std::inner_product(row, row + kChannels, w, 0.0));
+      logits.push_back(bias + scale * std::inner_product(row, row + kChannels, w, 0.0));
   }
   return logits;
 }
@@ -88,10 +92,12 @@ void check_near(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("a tied output reads the residual stream with the embedding, with a final norm or without",
           "[model]") {
-  for (const bool normed : {false, true}) {
-    CAPTURE(normed);
+  for (const auto& [normed, biased] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+    CAPTURE(normed, biased);
     ModelConfig config = bare_model_config();
     config.norm_final = normed;
+    config.bias = biased;
     const BarePass pass(config);
     check_near(pass.logits, expected_logits(pass, pass.seen.values.at({SiteKind::residual_out, 1}), normed));
   }

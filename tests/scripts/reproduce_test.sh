@@ -86,7 +86,7 @@ expect 0 '^  requires --data FILE: a text of words, a line each$' --list
 expect 1 'read: skipped, as it requires --data FILE: a text of words, a line each' --out kept --json skipped.json
 grep -q '"needs": "a text of words, a line each"' skipped.json || fail "not skipped" "$(cat skipped.json)"
 expect 2 'read requires --data FILE: a text of words, a line each' read
-expect 2 'is the file of one experiment that needs one; name it, see --list' holds --data t.txt
+expect 2 '--data is for one experiment that requires a file; name it' holds --data t.txt
 expect 2 'none.txt: cannot be read|none.txt: No such file|no such file' read --data none.txt
 expect 0 '^read +claim +(PASS|FAIL) ' read --data t.txt --out kept --jobs 1
 grep -q 'file: .*/t.txt' kept/read/runs/*/config.yaml || fail "another file was read" "$(cat kept/read/runs/*/config.yaml)"

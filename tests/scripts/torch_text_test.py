@@ -64,18 +64,10 @@ def microgpt():
     assert sum(p.numel() for p in weights) == sum(p.numel() for p in named.values()) == 4192
     m, v = ([torch.zeros_like(p) for p in weights] for _ in range(2))
     own = []
-    beta1, beta2 = fixture_microgpt.BETA1, fixture_microgpt.BETA2
     for t, document in enumerate(documents):
         loss = fixture_microgpt.loss_of(dict(w, **dict(zip(("wq", "wk", "wv"), projections.chunk(3)))), document)
         own.append(loss.item())
-        gradients = torch.autograd.grad(loss, weights)
-        with torch.no_grad():
-            for i, g in enumerate(gradients):
-                m[i] = beta1 * m[i] + (1 - beta1) * g
-                v[i] = beta2 * v[i] + (1 - beta2) * g * g
-                mean, square = m[i] / (1 - beta1 ** (t + 1)), v[i] / (1 - beta2 ** (t + 1))
-                rate = fixture_microgpt.RATE * (1 - t / STEPS)
-                weights[i] -= rate * mean / (torch.sqrt(square) + fixture_microgpt.EPS)
+        fixture_microgpt.update(weights, torch.autograd.grad(loss, weights), m, v, t, STEPS)
     compare("microgpt", own, losses)
 
 

@@ -98,7 +98,7 @@ inline std::vector<thimble::Config> configs_of_language_models(const thimble::Co
   tied->output.tied = true;
   tied->init_std = 0.2;
   tied->init_scaled = true;
-  plain->norm_weight = false;
+  plain->norm_weight = plain->norm_final = false;
   plain->norm_embedding = true;
   plain->output.tied = true;
   return configs;

@@ -170,7 +170,7 @@ void check_model(const ModelConfig& model, Report& report) {
   if (model.kind == ModelKind::encoder)
     check_language_model(model, report);
   else
-    check_unused(model, kEncoderKeys, "model.kind", "such a model", "encoder", report);
+    check_unused(model, kEncoderKeys, "model.kind", "a model with a decoder", "encoder", report);
   if (model.kind == ModelKind::recurrent) return check_recurrent(model, report);
   if (model.mixer == Mixer::attention) check_heads(model, report);
   if (model.mixer == Mixer::convolution) check_convolution(model, report);

@@ -141,8 +141,9 @@ std::vector<Experiment> load(const ReproduceArguments& arguments, std::vector<Ex
     (lacks_data ? left_out : experiments).push_back(std::move(experiment));
   }
   const auto reads = [](const Experiment& experiment) { return !experiment.data.empty(); };
-  require<ConfigError>(arguments.data.empty() || (experiments.size() == 1 && reads(experiments[0])),
-                       "--data is the file of one experiment that needs one; name it, see --list");
+  require<ConfigError>(
+      arguments.data.empty() || (experiments.size() == 1 && reads(experiments[0])),
+      "--data is for one experiment that requires a file; name it (thimble reproduce --list says which)");
   return experiments;
 }
 
