@@ -1,12 +1,8 @@
 // Tests of the rounding bound of direct logit attribution.
 #include <cmath>
-#include <limits>
 
 #include "catch.h"
 #include "inspect/circuits/attribution.h"
-#include "inspect/circuits/attribution_rounding.h"
-#include "inspect/circuits/weights.h"
-#include "thimble/engine/random.h"
 #include "thimble/train/json.h"
 #include "train/small_config.h"
 
@@ -62,12 +58,6 @@ void scale(Model& model, std::string_view text, double factor) {
     for (Real& x : store.values(Parameter{static_cast<int>(i)}))
       x = static_cast<Real>(static_cast<double>(x) * factor);
   }
-}
-
-double plain_norm(std::span<const double> x) {
-  double sum = 0;
-  for (const double v : x) sum += v * v;
-  return std::sqrt(sum);
 }
 
 struct Scales {
@@ -169,62 +159,6 @@ TEST_CASE("the worst error is the largest share of the largest part of its logit
       }
       CHECK_THAT(attribution_of(evaluator, Site{SiteKind::logits}, factor).worst_error,
                  WithinRel(worst, 1e-5));
-    }
-  }
-}
-
-TEST_CASE("the bound on rounding has the sizes of weights, biases and vectors", "[inspect]") {
-  const Random random(1, Stream::gradcheck);
-  for (const Config& config : attributable()) {
-    Evaluator evaluator(config);
-    ParameterStore& store = evaluator.model().parameters();
-    for (std::size_t i = 0; i < store.values().size(); ++i)
-      store.values()[i] += static_cast<Real>(0.1 * random.normal(i));
-    const auto row = [&](const std::string& name, std::int64_t y) {
-      const DoubleMatrix matrix = in_double(store, name);
-      return std::vector<double>(matrix.row(y), matrix.row(y) + matrix.cols);
-    };
-    const auto channels = static_cast<double>(config.model.d_model);
-    DoubleMatrix directions(in_double(store, "output.weight").rows, config.model.d_model);
-    for (std::size_t i = 0; i < directions.values.size(); ++i) directions.values[i] = random.normal(i, 1);
-    const AttributionRounding rounding(evaluator.model(), directions);
-
-    for (std::size_t l = 0; l < evaluator.model().attention_layers().size(); ++l) {
-      const MultiHeadAttention& attention =
-          *evaluator.model().attention(evaluator.model().attention_layers()[l]);
-      std::vector<double> weights;
-      for (const Parameter p : attention.out_proj_weights)
-        weights.insert(weights.end(), store.values(p).begin(), store.values(p).end());
-      const std::span<const Real> bias = store.values(*attention.out_proj_bias);
-      std::vector<Real> z;
-      for (std::int64_t k = 0; k < config.model.heads * attention.sizes.d_value; ++k)
-        z.push_back(static_cast<Real>(random.normal(static_cast<std::uint64_t>(k), 2)));
-      const double of_z = plain_norm(std::vector<double>(z.begin(), z.end())),
-                   of_bias = plain_norm(std::vector<double>(bias.begin(), bias.end()));
-      CHECK_THAT(rounding.size(l, z.data()), WithinRel(std::sqrt(2.0 * static_cast<double>(z.size())) *
-                                                           (plain_norm(weights) * of_z + of_bias),
-                                                       1e-9));
-      CHECK_THAT(AttributionRounding::size(z.data(), std::ssize(z)), WithinRel(of_z, 1e-12));
-    }
-
-    constexpr double kReal = std::numeric_limits<Real>::epsilon() / 2,
-                     kDouble = std::numeric_limits<double>::epsilon() / 2;
-    const bool biased = config.model.norm_type == NormType::layer;
-    const double norm_bias = biased ? plain_norm(row("encoder.norm.bias", 0)) : 0;
-    for (std::int64_t y = 0; y < directions.rows; ++y) {
-      std::vector<double> u = row("output.weight", y), uw = u;
-      for (std::size_t c = 0; c < u.size(); ++c) uw[c] *= row("encoder.norm.weight", 0)[c];
-      double largest = 0;
-      for (std::int64_t c = 0; c < directions.cols; ++c)
-        largest = std::max(largest, std::abs(directions(y, c)));
-      const double offset =
-          plain_norm(u) * norm_bias + std::abs(row("output.bias", 0)[static_cast<std::size_t>(y)]);
-      constexpr double kResidual = 3, kLast = 5;
-      const double stream = kResidual *
-                            std::hypot(kReal * largest, kDouble * std::sqrt(2 * channels) * plain_norm(uw)),
-                   end = kReal * std::sqrt(8 * channels + 2 * 7) * (plain_norm(uw) * kLast + offset);
-      CHECK_THAT(rounding.bound(static_cast<std::size_t>(y), kResidual, kLast, 7),
-                 WithinRel(4 * std::hypot(stream, end), 1e-9));
     }
   }
 }

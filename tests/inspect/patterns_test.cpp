@@ -172,8 +172,9 @@ const std::vector<Setting> kSettings = {{"associative_recall", Layout::position}
 
 // Names of patterns of content.
 bool is_content(const FoundPattern& found) {
-  return std::ranges::any_of(kPatterns,
-                             [&](const Pattern& p) { return p.content && found.name.starts_with(p.name); });
+  return std::ranges::any_of(kScoreTable, [&](const ScoreInfo& score) {
+    return score.content && found.name.starts_with(score.label);
+  });
 }
 
 std::vector<HeadScore> scores_at_chance() {

@@ -13,21 +13,19 @@ namespace thimble {
 
 inline constexpr std::int32_t kNoEnd = -1;  // the eos_token of a model whose outputs have no end
 
-struct Hypothesis;
-
-struct DecodingOptions {
-  std::int32_t bos_token, eos_token;  // what is read first, and the end of a sequence
-  std::int64_t max_tokens;            // the most that are generated, the end included
-  // Called with all hypotheses after each token of theirs.
-  std::function<void(std::span<const Hypothesis>)> on_token = [](std::span<const Hypothesis>) {};
-};
-
 // A generated sequence.
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // without bos_token and eos_token; max_tokens of them if it did not end
   double log_probability = 0;        // of the tokens and of eos_token, if it ended
   std::vector<double> log_probabilities{};  // whose sum it is: of each token, then of eos_token, if it ended
   bool finished = false;                    // whether it ended; otherwise max_tokens cut it
+};
+
+struct DecodingOptions {
+  std::int32_t bos_token, eos_token;  // what is read first, and the end of a sequence
+  std::int64_t max_tokens;            // the most that are generated, the end included
+  // Called with all hypotheses after each token of theirs.
+  std::function<void(std::span<const Hypothesis>)> on_token = [](std::span<const Hypothesis>) {};
 };
 
 // How a token is drawn: from softmax(logits / temperature), limited to the `top_k` most probable tokens, and

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,8 @@ class ScoreTargets {
   };
   // Scores from kScores on are those of task targets of one kind; only where the task has several.
   enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
+  static constexpr std::string_view kNames[kScores] = {"special", "same_token", "duplicate_token",
+                                                       "induction", "task_target"};
 
   // The targets that the task states; duplicates count once.
   struct TaskTargets {

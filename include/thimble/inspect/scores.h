@@ -6,32 +6,11 @@
 // the score is defined; means are over all eligible queries of all sequences.
 //
 // In cross-attention the queries are positions of the target and the keys, x and n those of the source.
-// Scores that compare position numbers stay defined, and task_target is the alignment (Bahdanau et al. 2015);
-// self, previous_token, next_token, same_token, duplicate_token and induction refer to a position of the
-// query's own sequence and have no eligible query.
+// Scores that compare position numbers stay defined, and the task's target is the alignment (Bahdanau et al.
+// 2015); those that refer to a position of the query's own sequence have no eligible query.
 //
-// The shape of attention:
-//   entropy            H(A[i,:]) / ln |V(i)|, for |V(i)| > 1: 0 focused, 1 uniform
-//   distance           sum_j A[i,j] |i-j|
-//   signed_distance    sum_j A[i,j] (j-i): negative attends to earlier positions
-//   self, first        A[i,j] for j = i, 0; queries to which the key is visible
-//   special            sum of A[i,j] over special tokens; queries to which one is visible
-//   positional_share   sum_ij c_ij (mean_x (A_ij - u_ij))^2 / sum_ij sum_x (A_ij - u_ij)^2 over the c_ij
-//                      sequences x that have query i and key j, two or more; u uniform over V(i). 1: attention
-//                      depends on positions from the start alone, 0: on anything else, lengths included.
-//                      Undefined for a uniform head; it has no chance value.
-//
-// The target of attention, the sum of A[i,j] over target keys j, visible or not:
-//   previous_token     i-1, queries with i > 0
-//   next_token         i+1, queries with i < n-1; only without a causal mask
-//   mirror             n-1-i, queries for which it is a position: all, in self-attention
-//   offset             i+k where that is a position, for the best k for which at least 45 % of all
-//                      queries are eligible and some key is visible: a k of few queries does not describe a head
-//   same_token         j != i with x[j] = x[i], queries with such a j
-//   duplicate_token    j < i with x[j] = x[i], queries with such a j
-//   induction          1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
-//   absolute_position  k, for the best k; all queries
-//   task_target        the positions the answer depends on (Dataset::alignments), queries that have one
+// kScoreTable has a row for each score. The shape of attention comes first; the others are the sum of A[i,j] over
+// target keys j, visible or not.
 //
 // The best k is the one whose value is furthest above its chance level; chance and attainable are those of
 // this k alone, so the best of many k is slightly above chance for any head.
@@ -41,7 +20,7 @@
 // the furthest key. Both are means over the same queries as the value.
 //
 // matched chance is stricter than chance: what a head reaches that does something simpler. Scores of content
-// (same_token, duplicate_token, induction, task_target) have two baselines besides uniform attention:
+// (ScoreInfo::content) have two baselines besides uniform attention:
 //   same_positions     the weight on the target cells of the other sequences of equal size, on average: keeps
 //                      positions, removes content. A head that follows positions alone does no better.
 //   same_class         task_target: the weight on all candidates (Dataset::candidates), shared equally among
@@ -70,6 +49,69 @@
 #include "thimble/train/json.h"
 
 namespace thimble {
+
+// A row of the table of scores, which terminal, page, JSON and lab read.
+struct ScoreInfo {
+  std::string_view name;   // in JSON
+  std::string_view title;  // for people
+  std::string_view meaning;
+  std::string_view column{};       // its title in a table of the terminal; empty: it is never one
+  bool target = false;             // whether it is attention on target keys, not a shape of attention
+  std::string_view noun{};         // a head whose pattern it is; empty: it names no head
+  int kind = 0;                    // of the pattern, see kAmbiguous of patterns.h
+  int order = 0;                   // of equally strong patterns of a kind the first one wins
+  bool content = false;            // whether the pattern is about tokens and not about positions
+  std::string_view label = title;  // of such a head
+};
+
+inline constexpr ScoreInfo kScoreTable[] = {
+    // H(A[i,:]) / ln |V(i)|, for |V(i)| > 1
+    {"entropy", "entropy", "normalized: 0 when all attention is on one key, 1 when it is uniform"},
+    // sum_j A[i,j] |i-j|
+    {"distance", "distance", "mean distance between query and key, in tokens"},
+    // sum_j A[i,j] (j-i): negative attends to earlier positions
+    {"signed_distance", "signed distance", "mean of key position minus query position, in tokens"},
+    // A[i,i] and A[i,0], queries to which the key is visible
+    {"self", "self", "attention on the query's own position", "self", false,
+     "a head that attends to its own position", 0, 6, false, "this position"},
+    {"first", "first", "attention on position 0"},
+    // sum of A[i,j] over special tokens; queries to which one is visible
+    {"special", "special tokens", "attention on special tokens"},
+    // sum_ij c_ij (mean_x (A_ij - u_ij))^2 / sum_ij sum_x (A_ij - u_ij)^2 over the c_ij sequences x that have
+    // query i and key j, two or more; u uniform over V(i). 1: attention depends on positions from the start
+    // alone, 0: on anything else, lengths included. Undefined for a uniform head; it has no chance value.
+    {"positional_share", "positional share",
+     "1 when attention depends on positions only, 0 when it depends on content only"},
+    // i-1, queries with i > 0
+    {"previous_token", "previous token", "attention on the token before the query", "prev", true,
+     "a previous-token head", 0, 2, false},
+    // i+1, queries with i < n-1; only without a causal mask
+    {"next_token", "next token", "attention on the token after the query", "next", true, "a next-token head",
+     0, 3, false},
+    // n-1-i, queries for which it is a position: all, in self-attention
+    {"mirror", "mirror", "attention on the position as far from the end as the query is from the start",
+     "mirror", true, "a mirror head", 0, 0, false},
+    // i+k where that is a position, for the best k for which at least 45 % of all queries are eligible and
+    // some key is visible: a k of few queries does not describe a head
+    {"offset", "offset", "attention on the key at the best fixed offset", "offset", true,
+     "a fixed-offset head", 2, 0, false},
+    // j != i with x[j] = x[i], queries with such a j
+    {"same_token", "same token", "attention on other occurrences of the same token", "same", true,
+     "a same-token head", 0, 5, true},
+    // j < i with x[j] = x[i], queries with such a j; with a causal mask the same as same_token
+    {"duplicate_token", "duplicate token", "attention on earlier occurrences of the same token", "dupl", true,
+     "a duplicate-token head", 0, 4, true},
+    // 1 <= j <= i with x[j-1] = x[i], queries with an earlier x[i] (Olsson et al. 2022)
+    {"induction", "induction",
+     "attention on the token that followed an earlier occurrence of the query token", "induct", true,
+     "an induction head", 0, 1, true},
+    // k, for the best k; all queries
+    {"absolute_position", "fixed position", "attention on the best fixed position", "position", true,
+     "a fixed-position head", 3, 0, false, "position"},
+    // the positions the answer depends on (Dataset::alignments), queries that have one
+    {"task_target", "task target", "attention on the positions the answer depends on", "target", true,
+     "a task-target head", 1, 0, true},
+};
 
 // The mean cross entropy at a position of the input, in nats, and of how many labels; NaN without any.
 struct PositionLoss {
@@ -121,7 +163,7 @@ class HeadScorer {
   void add(const ScoreTargets& targets, std::span<const double> weights,
            const TargetCounts* counts = nullptr);
 
-  // Returns all scores, in the order above, then the task targets by kind if there are several. With `like`,
+  // Returns the scores of kScoreTable, then the task targets by kind if there are several. With `like`,
   // scores of the same head on other sequences, the best k is theirs.
   std::vector<HeadScore> scores(std::span<const std::string_view> kinds = {},
                                 std::span<const HeadScore> like = {}) const;
@@ -179,6 +221,9 @@ void set_at_init(std::span<HeadScore> scores, std::span<const HeadScore> initial
 
 // Sets `varied` to the scores of the same head on varied examples, made with `like` these scores.
 void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied);
+
+// Returns the table for pages: [{"name", "title", "meaning", "target"}, ...].
+Json score_table();
 
 // Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
 // best k, "matched" and its baselines where there are any, "varied": {"value", "chance", "matched",

@@ -12,6 +12,7 @@
 #include "engine/kernels/arithmetic.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/real.h"
+#include "thimble/inspect/scores.h"
 #include "thimble/train/file.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
@@ -86,6 +87,7 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
 Json about(const Json&) {
   return {{"version", version()},
           {"arithmetic", kernels::arithmetic()},
+          {"scores", score_table()},
           {"memory",
            {{"used", static_cast<std::uint64_t>(::mallinfo().uordblks)},
             {"peak", peak_memory()},

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "inspect/circuits/attribution_rounding.h"
 #include "thimble/inspect/circuits.h"
+#include "thimble/inspect/spectral.h"
 #include "train/step/evaluator.h"
 
 namespace thimble {
@@ -31,12 +31,12 @@ class AttributionObserver : public ChunkHooks {
     std::int64_t row;  // of (B T)
     std::size_t label;
     double share;
-    double size = 0;  // norm of the residual stream so far, see AttributionRounding
+    double error = 0;  // of the residual stream
   };
   struct Label {
     std::int64_t row;  // of the logits
     std::int32_t token;
-    double residual = 0, last = 0;  // see AttributionRounding::bound
+    double error = 0, terms = 0;  // of the residual stream; sizes of the products that make the logit of it
   };
   // Return the index of a part in names_.
   std::size_t layer_part(std::size_t layer, std::int64_t head = 0) const;
@@ -52,12 +52,12 @@ class AttributionObserver : public ChunkHooks {
   const Model& model_;
   const bool centered_;  // the norms subtract the mean
   std::vector<std::string> names_;
+  DoubleMatrix output_;      // (V, C): U w
   DoubleMatrix directions_;  // (V, C): the logit of a token per unit of a vector, up to the norm's scale
-  std::vector<DoubleMatrix> head_directions_;          // by layer (V, H Dv): the same for head outputs
-  std::vector<std::vector<double>> attention_biases_;  // by layer (V)
-  std::vector<double> norm_bias_, output_bias_;        // (V)
-
-  AttributionRounding rounding_;
+  // By layer: directions of head outputs (V, H Dv), the part of the attention's bias (V), and the sizes of their terms.
+  std::vector<DoubleMatrix> head_directions_, head_terms_;
+  std::vector<std::vector<double>> attention_biases_, attention_bias_terms_;
+  std::vector<double> norm_bias_, norm_bias_terms_, output_bias_;  // (V)
 
   std::int64_t rows_ = 0, length_ = 0;  // B T, T
   std::vector<Reading> readings_;
@@ -66,7 +66,7 @@ class AttributionObserver : public ChunkHooks {
   DoubleMatrix sums_;           // (labels, parts)
   std::vector<double> totals_;  // by part, over all labels
   Attribution result_;
-  double worst_excess_ = 0;  // largest error / AttributionRounding::bound
+  double worst_excess_ = 0;  // largest error / bound
 };
 
 }  // namespace THIMBLE_PRECISION

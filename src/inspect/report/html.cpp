@@ -77,6 +77,7 @@ Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& r
 Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   Json json = to_json(report);
+  json["score_table"] = score_table();
   for (std::size_t i = 0; i < report.heads.size(); ++i) {
     const HeadReport& head = report.heads[i];
     const auto layer = static_cast<std::size_t>(head.effects.id.layer);

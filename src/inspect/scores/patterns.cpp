@@ -9,23 +9,25 @@
 
 namespace thimble {
 
-const Pattern* naming_pattern(const std::function<std::optional<double>(const Pattern&)>& strength_of) {
+const ScoreInfo* naming_pattern(const std::function<std::optional<double>(const ScoreInfo&)>& strength_of) {
   constexpr double kRounding = 1e-9;
   struct Strongest {
-    const Pattern* pattern = nullptr;
+    const ScoreInfo* score = nullptr;
     double strength = -std::numeric_limits<double>::infinity();
   };
   std::array<Strongest, 4> kinds;
   double strongest = kinds[0].strength;
-  for (const Pattern& pattern : kPatterns) {
-    const std::optional<double> strength = strength_of(pattern);
-    Strongest& best = kinds[static_cast<std::size_t>(pattern.kind)];
-    if (!strength || *strength <= best.strength + kRounding) continue;
-    best = {&pattern, *strength};
+  for (const ScoreInfo& score : kScoreTable) {
+    const std::optional<double> strength = score.noun.empty() ? std::nullopt : strength_of(score);
+    if (!strength) continue;
+    Strongest& best = kinds[static_cast<std::size_t>(score.kind)];
+    const bool first = best.score == nullptr || score.order < best.score->order;
+    if (*strength <= best.strength + (first ? -kRounding : kRounding)) continue;
+    best = {&score, *strength};
     strongest = std::max(strongest, *strength);
   }
   for (const Strongest& best : kinds)
-    if (best.pattern != nullptr && best.strength >= strongest - kAmbiguous) return best.pattern;
+    if (best.score != nullptr && best.strength >= strongest - kAmbiguous) return best.score;
   return nullptr;
 }
 
@@ -58,14 +60,14 @@ std::optional<double> pattern_strength(const HeadScore& score, bool content, std
 
 // Returns the score that stands for a pattern, of those of its name: that of a single kind that has it, or else
 // the one of all kinds, or else the strongest kind. Null: the head does not have it.
-const HeadScore* pattern_score(std::span<const HeadScore> scores, const Pattern& pattern,
+const HeadScore* pattern_score(std::span<const HeadScore> scores, const ScoreInfo& info,
                                std::int64_t queries) {
   const HeadScore *all = nullptr, *strongest = nullptr;
   int kinds = 0;
   double best = 0;
   for (const HeadScore& score : scores) {
-    if (score.name != pattern.score) continue;
-    const std::optional<double> found = pattern_strength(score, pattern.content, queries);
+    if (score.name != info.name) continue;
+    const std::optional<double> found = pattern_strength(score, info.content, queries);
     if (!found) continue;
     if (score.kind.empty()) all = &score;
     if (score.kind.empty()) continue;
@@ -81,17 +83,17 @@ std::string percentage(double share) {
                                    : fmt::format("{:.0f} %", 100 * share);
 }
 
-std::string full_name(const Pattern& pattern, const HeadScore& score) {
-  if (!score.kind.empty()) return fmt::format("{} ({})", pattern.name, score.kind);
-  if (!score.at) return std::string(pattern.name);
-  return pattern.score == "offset" ? fmt::format("{} {:+}", pattern.name, *score.at)
-                                   : fmt::format("{} {}", pattern.name, *score.at);
+std::string full_name(std::string_view label, const HeadScore& score) {
+  if (!score.kind.empty()) return fmt::format("{} ({})", label, score.kind);
+  if (!score.at) return std::string(label);
+  return score.name == "offset" ? fmt::format("{} {:+}", label, *score.at)
+                                : fmt::format("{} {}", label, *score.at);
 }
 
-std::string numbers_of(const Pattern& pattern, const HeadScore& score) {
+std::string numbers_of(bool content, const HeadScore& score) {
   std::string text =
       fmt::format("{} of its attention (chance {}", percentage(score.value), percentage(score.chance));
-  if (!pattern.content) return text + ")";
+  if (!content) return text + ")";
   return text + fmt::format(", matched {}), {} where position and content part (matched {})",
                             percentage(score.matched()), percentage(score.varied->value),
                             percentage(score.varied->matched));
@@ -100,15 +102,15 @@ std::string numbers_of(const Pattern& pattern, const HeadScore& score) {
 }  // namespace
 
 FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
-  const Pattern* const found = naming_pattern([&](const Pattern& pattern) -> std::optional<double> {
-    const HeadScore* const score = pattern_score(scores, pattern, queries);
+  const ScoreInfo* const found = naming_pattern([&](const ScoreInfo& info) -> std::optional<double> {
+    const HeadScore* const score = pattern_score(scores, info, queries);
     if (score == nullptr) return std::nullopt;
-    return pattern_strength(*score, pattern.content, queries);
+    return pattern_strength(*score, info.content, queries);
   });
   if (found == nullptr) return {};
   const HeadScore& score = *pattern_score(scores, *found, queries);
   const std::int64_t varied = score.varied ? score.varied->eligible : score.eligible;
-  return {full_name(*found, score), numbers_of(*found, score), found->score,
+  return {full_name(found->label, score), numbers_of(found->content, score), found->name,
           std::min(score.eligible, varied)};
 }
 

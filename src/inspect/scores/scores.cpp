@@ -248,7 +248,6 @@ HeadScore best_of(std::string_view name, const Means& means, std::int64_t first,
 
 std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kinds,
                                           std::span<const HeadScore> like) const {
-  using enum ScoreTargets::Score;
   const Positions p = positions();
   const auto offset = [&](std::string_view name, std::int64_t k) {
     const bool none = visibility_ == Visibility::source || std::abs(k) >= queries_ ||
@@ -261,14 +260,12 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
   const auto queries = static_cast<double>(entropy_queries_);
   const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
   const std::int64_t all = std::llround(p.distance.eligible);
-  // Position 0 is visible to every query.
   std::vector<HeadScore> out = {
       entropy.score("entropy"),
       p.distance.score("distance"),
       p.signed_distance.score("signed_distance"),
       offset("self", 0),
-      p.position[0].score("first"),
-      content_[special].score("special"),
+      p.position[0].score("first"),  // position 0 is visible to every query
       positional_share(),
       offset("previous_token", -1),
       offset("next_token", 1),
@@ -276,16 +273,17 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
       best_of(
           "offset", p.offset, 1 - queries_,
           [&](const HeadScore& score) { return 20 * score.eligible >= 9 * all; }, given("offset")),
-      content_[same_token].score("same_token"),
-      content_[duplicate_token].score("duplicate_token"),
-      content_[induction].score("induction"),
       best_of(
           "absolute_position", p.position, 0, [](const HeadScore&) { return true; },
-          given("absolute_position")),
-      content_[task_target].score("task_target")};
-  HeadScore& best_position = out[out.size() - 2];
-  if (counts_ != nullptr && best_position.eligible > 0)
-    best_position.same_tokens = same_tokens(*best_position.at, static_cast<double>(best_position.eligible));
+          given("absolute_position"))};
+  HeadScore& position = out.back();
+  if (counts_ != nullptr && position.eligible > 0)
+    position.same_tokens = same_tokens(*position.at, static_cast<double>(position.eligible));
+  for (std::size_t s = 0; s < ScoreTargets::kScores; ++s)
+    out.push_back(content_[s].score(ScoreTargets::kNames[s]));
+  std::ranges::sort(out, {}, [](const HeadScore& score) {
+    return std::ranges::find(kScoreTable, score.name, &ScoreInfo::name);
+  });
   for (std::size_t kind = 0; kinds.size() > 1 && kind < kinds.size(); ++kind) {
     const std::size_t index = ScoreTargets::kScores + kind;
     out.push_back((index < content_.size() ? content_[index] : Mean()).score("task_target"));
@@ -344,6 +342,14 @@ Json score_json(const HeadScore& score) {
 }
 
 }  // namespace
+
+Json score_table() {
+  Json out = Json::array();
+  for (const ScoreInfo& score : kScoreTable)
+    out.push_back(
+        {{"name", score.name}, {"title", score.title}, {"meaning", score.meaning}, {"target", score.target}});
+  return out;
+}
 
 Json to_json(std::span<const HeadScore> scores) {
   auto out = Json::object();

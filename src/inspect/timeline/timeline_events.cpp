@@ -31,11 +31,11 @@ std::optional<double> strength(const HeadSnapshot& step, std::size_t head, std::
 }
 
 std::string_view best_pattern(const HeadSnapshot& step, std::size_t head, Patterns patterns) {
-  const Pattern* found = naming_pattern([&](const Pattern& p) {
-    const bool refuted = p.content && head < patterns.size() && patterns[head] != p.score;
-    return refuted ? std::nullopt : strength(step, head, p.score);
+  const ScoreInfo* found = naming_pattern([&](const ScoreInfo& score) {
+    const bool refuted = score.content && head < patterns.size() && patterns[head] != score.name;
+    return refuted ? std::nullopt : strength(step, head, score.name);
   });
-  return found == nullptr ? std::string_view() : found->score;
+  return found == nullptr ? std::string_view() : found->name;
 }
 
 namespace {
@@ -78,7 +78,8 @@ class Finder {
     if (steps_.size() < 2) return {};
     for (std::size_t head = 0; head < steps_.front().heads.size(); ++head) {
       const auto first = static_cast<std::ptrdiff_t>(events_.size());
-      for (const Pattern& pattern : kPatterns) find_changes(head, pattern.score);
+      for (const ScoreInfo& score : kScoreTable)
+        if (!score.noun.empty()) find_changes(head, score.name);
       std::ranges::stable_sort(events_.begin() + first, events_.end(), {}, &HeadEvent::after);
     }
     return std::move(events_);
@@ -143,9 +144,9 @@ std::string head_title(HeadId id, const std::string& attention) {
 }
 
 std::string sentence(const HeadEvent& e) {
-  const auto pattern = std::ranges::find(kPatterns, e.score, &Pattern::score);
+  const auto score = std::ranges::find(kScoreTable, e.score, &ScoreInfo::name);
   std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.attention),
-                                 e.formed ? "became" : "stopped being", pattern->noun, e.before, e.after);
+                                 e.formed ? "became" : "stopped being", score->noun, e.before, e.after);
   if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
   const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);
   if (from == to) return text + fmt::format(", when the loss stayed at {}", from);

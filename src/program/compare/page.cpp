@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "inspect/report/page.h"
+#include "thimble/inspect/scores.h"
 
 namespace thimble {
 
@@ -34,6 +35,7 @@ std::size_t examples_of(const Comparison& comparison) {
 std::string compare_page(const Comparison& comparison) {
   Json report = to_json(comparison);
   report["has_sweep"] = comparison.has_sweep;
+  report["score_table"] = score_table();
   for (const ModelConfig& model : comparison.models) report["layers"].push_back(layers_json(model));
   const std::size_t count = examples_of(comparison);
   for (std::size_t i = 0; i < comparison.heads.size(); ++i) {

@@ -1,5 +1,5 @@
 // Starts the page: the header, the areas, the engine.
-import { element, state, subscribe, themeButton } from "lab:report";
+import { element, state, subscribe, themeButton, update } from "lab:report";
 import configs from "lab:configs";
 import { ask, call } from "./engine.js";
 import { explained } from "./errors.js";
@@ -59,7 +59,8 @@ async function start() {
   const main = document.getElementById("lab");
   subscribe(["checking"], () => main.setAttribute("aria-busy", String(state.checking)));
   try {
-    const [schema, facts] = [await ask("schema"), await ask("fields")];
+    const [schema, facts, { scores }] = [await ask("schema"), await ask("fields"), await ask("about")];
+    update({ scores });
     main.append(lessonArea(), element("div", { class: "areas" }, training(), headsArea(), results(), setup(schema, facts)));
     document.getElementById("foot").append(...footer());
     follow();

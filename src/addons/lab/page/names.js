@@ -21,10 +21,8 @@ export function headList(attentions) {
   );
 }
 
-const kNames = { signed_distance: "signed distance", same_token: "same token", task_target: "task target" };
-
 /** Returns the name of a score for people. */
-export const scoreName = (score) => kNames[score] ?? score.replaceAll("_", " ");
+export const scoreName = (name) => state.scores.find((score) => score.name === name)?.title ?? name;
 
 /** Returns a count with its noun. */
 export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;

@@ -3,12 +3,13 @@ import { element, grouped, percent, state, subscribe, update } from "lab:report"
 import { liveChart } from "./curves.js";
 import { scoreName, selected } from "./names.js";
 
-// Scores whose chance and attainable values the log of heads has; those of the best of many offsets have none.
-const kPatterns = ["previous_token", "next_token", "mirror", "same_token", "duplicate_token", "induction", "task_target"];
 const kStyles = ["first", "second", "third"];
 const kClear = 0.2; // a head has a pattern from here on, on the way from chance to attainable
 
 const headIn = (snapshot, head) => snapshot?.heads.find((h) => h.layer === head.layer && h.head === head.head);
+// Returns the scores of targets of which the log has chance and attainable values: not those of the best of many offsets.
+const patternsIn = (snapshot, head) =>
+  state.scores.filter((s) => s.target && s.name in (head.chance ?? snapshot.chance)).map((s) => s.name);
 const valueOf = (score) => (typeof score === "object" ? score?.value : score);
 
 /** Returns how far a score is on the way from chance to the largest attainable value, or null. */
@@ -36,7 +37,7 @@ export function patternOf(head) {
   const now = headIn(last, head);
   if (!now) return null;
   const of = (score) => strength(last, now, score) ?? -1;
-  const score = kPatterns.filter((name) => name in now.scores).reduce((best, name) => (of(name) > of(best) ? name : best), "mirror");
+  const score = patternsIn(last, now).reduce((best, name) => (of(name) > of(best) ? name : best), null);
   if (of(score) < kClear) return null;
   const first = state.snapshots.find((s) => (strength(s, headIn(s, head), score) ?? 0) >= of(score) / 2);
   return { score, ...scoreOf(head, score), formed: first?.step };
@@ -83,7 +84,7 @@ export function scores() {
     if (node.hidden) return;
     const pattern = patternOf(head);
     const find = (s) => headIn(s, head);
-    const names = kPatterns
+    const names = patternsIn(last, find(last))
       .filter((name) => typeof valueOf(find(last)?.scores[name]) === "number")
       .sort((a, b) => strength(last, find(last), b) - strength(last, find(last), a))
       .slice(0, kStyles.length);

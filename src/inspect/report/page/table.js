@@ -1,26 +1,10 @@
 // The table of heads, sortable by any column.
 
-// Names and meanings of the scores: those of a target, then those of the shape of attention.
-const kTargets = {
-  previous_token: ["previous token", "attention on the token before the query"],
-  next_token: ["next token", "attention on the token after the query"],
-  mirror: ["mirror", "attention on the position as far from the end as the query is from the start"],
-  offset: ["offset", "attention on the key at the best fixed offset"],
-  same_token: ["same token", "attention on other occurrences of the same token"],
-  duplicate_token: ["duplicate token", "attention on earlier occurrences of the same token"],
-  induction: ["induction", "attention on the token that followed an earlier occurrence of the query token"],
-  absolute_position: ["fixed position", "attention on the best fixed position"],
-  task_target: ["task target", "attention on the positions the answer depends on"],
-};
-const kShapes = {
-  entropy: ["entropy", "normalized: 0 when all attention is on one key, 1 when it is uniform"],
-  distance: ["distance", "mean distance between query and key, in tokens"],
-  signed_distance: ["signed distance", "mean of key position minus query position, in tokens"],
-  self: ["self", "attention on the query's own position"],
-  first: ["first", "attention on position 0"],
-  special: ["special tokens", "attention on special tokens"],
-  positional_share: ["positional share", "1 when attention depends on positions only, 0 when it depends on content only"],
-};
+// Titles and meanings of the scores by name: those of a target, then those of the shape of attention.
+const scoresOf = (target) =>
+  Object.fromEntries(report.score_table.filter((s) => s.target === target).map((s) => [s.name, [s.title, s.meaning]]));
+const kTargets = scoresOf(true);
+const kShapes = scoresOf(false);
 
 // Returns the name of a score, with the best offset or position where it has one.
 function scoreName(name, score) {

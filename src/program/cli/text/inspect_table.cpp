@@ -13,17 +13,7 @@ namespace thimble::cli {
 
 namespace {
 
-// The scores that can be columns of the table, and their titles.
-constexpr std::pair<std::string_view, std::string_view> kTitles[] = {{"previous_token", "prev"},
-                                                                     {"next_token", "next"},
-                                                                     {"mirror", "mirror"},
-                                                                     {"same_token", "same"},
-                                                                     {"duplicate_token", "dupl"},
-                                                                     {"induction", "induct"},
-                                                                     {"task_target", "target"},
-                                                                     {"offset", "offset"},
-                                                                     {"absolute_position", "position"},
-                                                                     {"self", "self"}};
+constexpr const ScoreInfo& kTaskTarget = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
 constexpr std::size_t kScoreColumns = 2;   // in 80 columns
 constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
 
@@ -32,21 +22,19 @@ double strength_of(std::span<const HeadScore> scores, std::string_view name) {
   return strength(score.value, score.chance, score.attainable);
 }
 
-// Returns the `count` scores with the strongest head, in the order above.
-std::vector<std::pair<std::string_view, std::string_view>> most_informative_columns(
-    const InspectReport& report, std::size_t count) {
-  std::vector<std::pair<double, std::size_t>> found;
-  for (std::size_t i = 0; i < std::size(kTitles); ++i) {
+// Returns the `count` scores with the strongest head that can be columns, in the order of the table of scores.
+std::vector<const ScoreInfo*> most_informative_columns(const InspectReport& report, std::size_t count) {
+  std::vector<std::pair<double, const ScoreInfo*>> found;
+  for (const ScoreInfo& score : kScoreTable) {
     double best = 0;
-    for (const HeadReport& head : report.heads)
-      best = std::max(best, strength_of(head.scores, kTitles[i].first));
-    found.emplace_back(-best, i);
+    for (const HeadReport& head : report.heads) best = std::max(best, strength_of(head.scores, score.name));
+    if (!score.column.empty()) found.emplace_back(-best, &score);
   }
-  std::ranges::sort(found);
+  std::ranges::sort(found);  // of equal scores, the first of the table
   found.resize(std::min(count, found.size()));
-  std::ranges::sort(found, {}, &std::pair<double, std::size_t>::second);
-  std::vector<std::pair<std::string_view, std::string_view>> out;
-  for (const auto& [best, i] : found) out.push_back(kTitles[i]);
+  std::vector<const ScoreInfo*> out;
+  for (const auto& [best, score] : found) out.push_back(score);
+  std::ranges::sort(out);
   return out;
 }
 
@@ -88,9 +76,9 @@ std::vector<Column> table_columns(const InspectReport& report, std::size_t width
   const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
   std::vector<Column> columns = {
       {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
-  for (const auto& [name, title] : most_informative_columns(report, scores))
-    columns.push_back({std::string(title), kScore, [name = name](const HeadReport& head) {
-                         return number(find_score(head.scores, name));
+  for (const ScoreInfo* score : most_informative_columns(report, scores))
+    columns.push_back({std::string(score->column), kScore, [score](const HeadReport& head) {
+                         return number(find_score(head.scores, score->name));
                        }});
   columns.push_back({own_text("Δloss"), 8, [](const HeadReport& head) {
                        return fmt::format("{:+.3f}", head.effects.zero.loss_change);
@@ -128,7 +116,7 @@ std::vector<std::string> remove_columns(std::vector<Column>& columns, std::size_
 // Returns the meanings of the columns that need one, and of a label in parentheses if there is any.
 std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
   const std::pair<std::string, std::string_view> meanings[] = {
-      {"target", "attention on the positions the answer depends on"},
+      {std::string(kTaskTarget.column), kTaskTarget.meaning},
       {own_text("Δtokens"), "token accuracy, in points"},
       {"grad.imp", "gradient importance, normalized within its layer"}};
   std::vector<std::string> parts;
@@ -201,9 +189,10 @@ std::string verdict_note(const InspectReport& report) {
 }  // namespace
 
 std::string kinds_text(std::span<const HeadScore> scores) {
-  const double target = strength_of(scores, "task_target");
-  const bool is_strongest = std::ranges::none_of(
-      kTitles, [&](const auto& title) { return strength_of(scores, title.first) > target; });
+  const double target = strength_of(scores, kTaskTarget.name);
+  const bool is_strongest = std::ranges::none_of(kScoreTable, [&](const ScoreInfo& score) {
+    return !score.column.empty() && strength_of(scores, score.name) > target;
+  });
   std::string text;
   for (const HeadScore& score : scores)
     if (!score.kind.empty() && is_strongest && target > 0)

@@ -84,8 +84,8 @@ void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trai
     if (!is_stream()) {
       if (numbers.empty()) return blanks_[file].push_back(static_cast<std::uint32_t>(ends_.size()));
       longer_ += std::ssize(numbers) + 1 > length_ ? 1 : 0;
-      kept =
-          numbers.first(static_cast<std::size_t>(std::min(std::ssize(numbers), used(std::ssize(numbers)))));
+      kept = numbers.first(
+          static_cast<std::size_t>(std::min<std::int64_t>(std::ssize(numbers), used(std::ssize(numbers)))));
       hashes_.push_back(hash_of(line));
       ends_.push_back(static_cast<std::uint32_t>(count_ + std::ssize(kept)));
       counted = options_.vocabulary == VocabularyOf::all || split_of(file, hashes_.back()) == 0;
@@ -146,8 +146,8 @@ void Text::store(const TableTexts& texts, TableVocabulary& vocabulary, std::span
     read_file(*files[i], i, vocabulary, problems, now,
               [&](std::size_t, std::span<const std::int32_t> numbers, std::string_view) {
                 if (!is_stream() && !numbers.empty())
-                  numbers = numbers.first(
-                      static_cast<std::size_t>(std::min(std::ssize(numbers), used(std::ssize(numbers)))));
+                  numbers = numbers.first(static_cast<std::size_t>(
+                      std::min<std::int64_t>(std::ssize(numbers), used(std::ssize(numbers)))));
                 stored += std::ssize(numbers);
                 same = same && stored <= starts_[i + 1];
                 for (const std::int32_t number : numbers) {
