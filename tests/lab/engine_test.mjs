@@ -65,12 +65,16 @@ test("a saved run is resumed by the native program and ends with the same weight
   const own =
     "task: {name: file, file: data.tsv}\nmodel: {d_model: 16, d_ff: 16, output: {per: position}}\n" +
     "train: {steps: 60, batch: 16, log_heads: true, evaluate_every: 20}\n";
-  writeFiles({ "own.yaml": own, "plain.yaml": config("sort") });
+  const names = readFileSync(join(root, "configs/data/names.txt"));
+  writeFiles({ "own.yaml": own, "plain.yaml": config("sort"), "names.yaml": config("names"), "data/names.txt": names });
   const short = ["train.steps=60", "data.validation=64", "data.test=64", "train.log_heads=true"];
   for (const [name, yaml, files, overrides] of [
     ["own", own, { "data.tsv": readFileSync(join(folder, "data.tsv")) }, []],
     ["plain", config("sort"), {}, short],
+    ["names", config("names"), { "data/names.txt": names }, ["train.steps=60"]],
+    ["names", config("names"), { "data/names.txt": names }, ["train.steps=60", "task.documents=stream"]],
   ]) {
+    ["whole", "saved"].forEach((run) => rmSync(join(folder, `${name}-${run}`), { recursive: true, force: true }));
     native("train", `${name}.yaml`, ...overrides, "--out", `${name}-whole`, "--quiet");
     await withLab(2, async (lab, call) => {
       await call("open", { yaml, files, overrides });
