@@ -30,7 +30,7 @@ check() {
   "$@" inspect "$out" >"$work/shown" 2>"$work/log" || fail "$what: $(cat "$work/log")"
   end=$(date +%s.%N)
   [[ $(hash_of "$work/trained") == "$expected" ]] || fail "$what: weights $(hash_of "$work/trained"), expected $expected"
-  grep -q '^layer 0 head 0$' "$work/shown" || fail "$what: no head map"
+  grep -q '^head 0.0$' "$work/shown" || fail "$what: no head map"
   row "$what" "$(awk "BEGIN { print $end - $begin }")" "$file" "$needs"
   rm -rf "$out"
 }

@@ -91,7 +91,7 @@ std::map<std::string, Channels> parts_at(const Model& model, std::map<Site, std:
     const DoubleMatrix out = in_double(model.parameters(), attention.out_proj_weights.at(0));
     const Channels z = at(SiteKind::head_output, l), mid = at(SiteKind::residual_mid, l);
     for (std::int64_t h = 0; h < model.config().heads; ++h) {
-      Channels& part = parts[name + " head " + std::to_string(h)] = Channels(z.size());
+      Channels& part = parts["head " + HeadId{static_cast<std::int64_t>(l), h}.name()] = Channels(z.size());
       for (std::int64_t c = 0; c < channels; ++c) {
         for (std::int64_t d = h * size; d < (h + 1) * size; ++d)
           part[static_cast<std::size_t>(c)] += out(c, d) * z[static_cast<std::size_t>(d)];
@@ -219,7 +219,7 @@ TEST_CASE("attribution as JSON", "[inspect]") {
   const Json json = to_json(attribution);
   CHECK(json["available"] == true);
   REQUIRE(json["parts"].size() == 11);
-  CHECK(json["parts"][2]["name"] == "layer 0 head 1");
+  CHECK(json["parts"][2]["name"] == "head 0.1");
   CHECK(json["parts"][2]["mean"] == attribution.parts[2].mean);
   CHECK(json["logit"] == attribution.logit);
   CHECK(json["labels"] == attribution.labels);

@@ -79,12 +79,13 @@ void expect_true_ablations(Trained& trained) {
 }
 
 std::string text(const EffectsReport& report) {
+  const std::vector<AttentionLayer> layers(static_cast<std::size_t>(report.heads.back().id.layer + 1));
   auto json = Json::array({to_json(report.baseline)});
   for (const HeadEffects& h : report.heads) {
     json.push_back(to_json(h));
     json.push_back(to_json(h.importance));
   }
-  for (const RemovalStep& s : report.cumulative_ablation) json.push_back(to_json(s));
+  for (const RemovalStep& s : report.cumulative_ablation) json.push_back(to_json(s, layers));
   return json_text(json);
 }
 

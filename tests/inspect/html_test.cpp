@@ -220,7 +220,7 @@ TEST_CASE("sections on patching are part of the page, with the names of edges es
   const HeadPatch patch{{0.25, Interval{0.2, 0.3}}, {{0.125, Interval{0, 1}}, {-0.5, Interval{-1, 0}}}};
   const PatchingReport patching{2, {}, {}, {{{1, 0}, "", patch, patch}}};
   CHECK_THAT(patching_section(patching, model),
-             ContainsSubstring("fill-opacity=\"1.000\"><title>head 0, position 0: +0.125") &&
-                 ContainsSubstring("fill-opacity=\"0.000\"><title>head 0, position 1: -0.500") &&
-                 ContainsSubstring("<th>layer 1 head 0</th>"));
+             ContainsSubstring("fill-opacity=\"1.000\"><title>head 1.0, position 0: +0.125") &&
+                 ContainsSubstring("fill-opacity=\"0.000\"><title>head 1.0, position 1: -0.500") &&
+                 ContainsSubstring("<th>1.0</th>"));
 }

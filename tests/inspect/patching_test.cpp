@@ -146,17 +146,19 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   CHECK(
       json_text(to_json(effect)) ==
       R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"p":1.0,"accuracy_p":1.0,"sequences":7,"labels":8})");
+  const std::vector<AttentionLayer> layers{{.heads = 3}};
   HeadEffects head;
   head.mean = effect;
   CHECK(to_json(head).size() == 3);
   CHECK(to_json(head)["mean"] == to_json(effect));
   CHECK(json_text(to_json(Importance{1, 2})) == R"({"raw":1.0,"normalized":2.0})");
-  CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2})) ==
-        R"({"removed":0,"layer":null,"head":null,"loss":1.0,"accuracy":2.0})");
-  CHECK(to_json(RemovalStep{1, HeadId{0, 2}, 1, 2})["head"] == 2);
+  CHECK(json_text(to_json(RemovalStep{.removed = 0, .loss = 1, .accuracy = 2}, layers)) ==
+        R"({"removed":0,"layer":null,"head":null,"name":null,"loss":1.0,"accuracy":2.0})");
+  const Json step = to_json(RemovalStep{1, HeadId{0, 2}, 1, 2}, layers);
+  CHECK((step["head"] == 2 && step["name"] == "0.2"));
   const HeadPatch noising{{0.5}, {{0.25}}}, denoising{{0.75, Interval{0, 1}}, {}};
   CHECK(json_text(to_json(PatchingReport{1, {"a"}, {"b"}, {{{1, 2}, "", noising, denoising}}})) ==
-        R"({"pairs":1,"clean":["a"],"corrupted":["b"],"heads":[{"layer":1,"head":2,)"
+        R"({"pairs":1,"clean":["a"],"corrupted":["b"],"heads":[{"layer":1,"head":2,"name":"1.2",)"
         R"("noising":{"effect":0.5,"pairs":0,"positions":[{"effect":0.25,"pairs":0}]},)"
         R"("denoising":{"effect":0.75,"pairs":0,"interval":[0.0,1.0],"positions":[]}}]})");
   CHECK(to_json(PatchingReport{

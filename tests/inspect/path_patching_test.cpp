@@ -152,13 +152,12 @@ TEST_CASE("a patch that hooks nothing is an error", "[inspect]") {
   AttentionLayer layer = trained.evaluator.model().attention_layers()[0];
   const Tensor donor({4, trained.evaluator.dataset().length(), layer.heads * layer.d_value});
   const auto patch = [&](HeadId head, std::optional<std::int64_t> position) {
-    runner.differences(PairRunner::Side::clean, "layer 2 head 0", [&](std::size_t) {
+    runner.differences(PairRunner::Side::clean, "head 2.0", [&](std::size_t) {
       return std::make_unique<HeadPatchHooks>(layer, head, donor, position);
     });
   };
   CHECK_NOTHROW(patch({1, 0}, 6));
-  CHECK_THROWS_WITH(patch({2, 0}, {}),
-                    "patching layer 2 head 0: nothing was replaced; the model has no such site");
+  CHECK_THROWS_WITH(patch({2, 0}, {}), "patching head 2.0: nothing was replaced; the model has no such site");
   CHECK_THROWS_WITH(patch({1, 0}, 7), ContainsSubstring("nothing was replaced"));
 }
 

@@ -41,14 +41,14 @@ bool well_formed(const std::string& xml) {
 }  // namespace
 
 TEST_CASE("a drawing has a cell for each weight that is not zero") {
-  const std::string svg = head_svg("layer 0 head 0", kTokens, kTokens, {1, 0, 0.25, 0.75});
+  const std::string svg = head_svg("head 0.0", kTokens, kTokens, {1, 0, 0.25, 0.75});
   CHECK(well_formed(svg));
   CHECK_THAT(svg, ContainsSubstring("<rect x=\"0\" y=\"0\" width=\"14\" height=\"14\" fill=\"#08306b\"/>"));
   CHECK_THAT(svg, ContainsSubstring("<rect x=\"0\" y=\"14\" width=\"14\" height=\"14\" fill=\"#b5d4ec\"/>"));
   CHECK_THAT(svg, ContainsSubstring("<rect x=\"14\" y=\"14\" width=\"14\" height=\"14\" fill=\"#2069ae\"/>"));
   CHECK_THAT(svg, !ContainsSubstring("<rect x=\"14\" y=\"0\""));
   CHECK_THAT(svg, !ContainsSubstring("url(#masked)"));
-  CHECK(svg == head_svg("layer 0 head 0", kTokens, kTokens, {1, 0, 0.25, 0.75}));
+  CHECK(svg == head_svg("head 0.0", kTokens, kTokens, {1, 0, 0.25, 0.75}));
 }
 
 TEST_CASE("a drawing hatches masked keys") {

@@ -56,9 +56,8 @@ TEST_CASE("a head that forms at once did so between two snapshots", "[inspect]")
   CHECK(events[0].after == 30);
   CHECK_THAT(events[0].loss_before, WithinAbs(4.8, 1e-12));
   CHECK_THAT(events[0].loss_after, WithinAbs(4.7, 1e-12));
-  CHECK(
-      sentence(events[0]) ==
-      "layer 1 head 2 became an induction head between steps 20 and 30, when the loss fell from 4.8 to 4.7");
+  CHECK(sentence(events[0]) ==
+        "head 1.2 became an induction head between steps 20 and 30, when the loss fell from 4.8 to 4.7");
 }
 
 TEST_CASE("a pattern of content counts only if the trained head has it", "[inspect]") {
@@ -79,10 +78,9 @@ TEST_CASE("a pattern of content counts only if the trained head has it", "[inspe
 
 TEST_CASE("a head that forms slowly did so from a quarter to three quarters of the rise", "[inspect]") {
   // From 0.1 to 0.9: a quarter is 0.3, half 0.5, three quarters 0.7.
-  CHECK(
-      sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
-      Sentences{"layer 1 head 2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to "
-                "4.3"});
+  CHECK(sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
+        Sentences{"head 1.2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to "
+                  "4.3"});
   // A pattern at chance or at the start has not formed.
   const auto later = find_events(steps_of({{"mirror", {0.5, 0.4, 0.59, 0.61, 0.79, 0.81, 0.9}}}));
   REQUIRE(later.size() == 1);
@@ -124,11 +122,10 @@ TEST_CASE("the last rise of a score counts", "[inspect]") {
 
 TEST_CASE("a head that gives up a pattern has two events", "[inspect]") {
   CHECK(sentences("previous_token", {0.1, 0.1, 0.8, 0.9, 0.85, 0.65, 0.6, 0.2, 0.15, 0.1}) ==
-        Sentences{
-            "layer 1 head 2 became a previous-token head between steps 10 and 20, when the loss fell from "
-            "4.9 to 4.8",
-            "layer 1 head 2 stopped being a previous-token head between steps 40 and 70, when the loss fell "
-            "from 4.6 to 4.3"});
+        Sentences{"head 1.2 became a previous-token head between steps 10 and 20, when the loss fell from "
+                  "4.9 to 4.8",
+                  "head 1.2 stopped being a previous-token head between steps 40 and 70, when the loss fell "
+                  "from 4.6 to 4.3"});
   CHECK(sentences("previous_token", {0.1, 0.1, 0.9, 0.9, 0.1, 0.1}).empty());  // too short
 }
 
@@ -171,7 +168,7 @@ TEST_CASE("a sentence reports a loss that rises, stays or is not finite", "[insp
                   .after = 112,
                   .loss_before = 1,
                   .loss_after = 0.021};
-  const std::string what = "layer 0 head 3 stopped being a same-token head between steps 100 and 112";
+  const std::string what = "head 0.3 stopped being a same-token head between steps 100 and 112";
   CHECK(sentence(event) == what + ", when the loss fell from 1 to 0.021");
   event.loss_after = 1.25;
   CHECK(sentence(event) == what + ", when the loss rose from 1 to 1.2");
@@ -240,9 +237,9 @@ TEST_CASE("a head with an attention has a chance of its own, and the name of its
   CHECK(steps[0].heads[0].attention == "cross.0");
   steps[1].step = 10;
   steps[1].heads[0].scores["mirror"] = 0.9;
-  CHECK(sentences(steps) == Sentences{"cross.0 head 1 became a mirror head between steps 0 and 10, when the "
+  CHECK(sentences(steps) == Sentences{"head cross.0.1 became a mirror head between steps 0 and 10, when the "
                                       "loss stayed at 4"});
-  CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross.0 head 1 mirror "));
+  CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross.0.1 mirror "));
   steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is near chance
   CHECK(sentences(steps).empty());
 }
@@ -295,7 +292,7 @@ TEST_CASE("the timeline as JSON", "[inspect]") {
   REQUIRE(json["timeline"].size() == 3);
   CHECK(
       json_text(json["timeline"][1]) ==
-      R"({"step":10,"loss":4.9,"sequences":null,"labels":null,"heads":[{"layer":1,"head":2,"scores":{"induction":0.9},"eligible":{}}]})");
+      R"({"step":10,"loss":4.9,"sequences":null,"labels":null,"heads":[{"layer":1,"head":2,"name":"1.2","scores":{"induction":0.9},"eligible":{}}]})");
   CHECK(json["events"][0] == sentence(find_events(timeline.steps)[0]));
   CHECK(json_text(json["curves"]) ==
         R"([{"step":10,"split":"validation","loss":2.5,"accuracy":0.75,"sequences":null,"labels":null}])");
@@ -312,8 +309,8 @@ TEST_CASE("scores over time are drawn as bars", "[inspect]") {
   for (std::size_t i = 1; i < steps.size(); ++i) steps[i].step = i == 4 ? 12 : static_cast<std::int64_t>(i);
   steps[1].loss = std::nan("");
   CHECK(draw(steps, true) ==
-        "step                     0 2 12\n"
-        "loss                     #?###     4.6\n"
-        "layer 1 head 2 induction   =##       1\n");
+        "step          0 2 12\n"
+        "loss          #?###     4.6\n"
+        "1.2 induction   =##       1\n");
   CHECK(draw({}, true).empty());
 }

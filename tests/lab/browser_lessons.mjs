@@ -80,7 +80,7 @@ const kActions = {
         await tile(page, "0.0");
         await ablate(page);
       },
-      /Without head 0\.0, accuracy goes from 4\d\.\d\d % to [12]?\d\.\d\d %\. On this input, layer 1 head \d puts [0-5]?\d\.\d\d % .* before it was [6-9]\d\./,
+      /Without head 0\.0, accuracy goes from 4\d\.\d\d % to [12]?\d\.\d\d %\. On this input, head 1.\d puts [0-5]?\d\.\d\d % .* before it was [6-9]\d\./,
     ],
   ],
   translation: [

@@ -102,12 +102,12 @@ export function pictureTests(test, file) {
       const [, step] = (await textOf(page, "#foot", /at step \d{3};/)).match(/at step (\d+);/);
 
       const svg = await saved(b, page, "#heads", "svg");
-      assert.equal(svg.name, `reverse_layer_0_head_0_step_${step}.svg`);
+      assert.equal(svg.name, `reverse_head_0_0_step_${step}.svg`);
       const map = await drawingIn(b, svg.bytes);
       requireReadable(map);
       const input = (await page.$eval("#input", (field) => field.value)).split(" ");
       const texts = map.texts.map(({ text }) => text);
-      for (const text of [`layer 0 head 0 step ${step}`, "← query", "key →", "0", "1"]) assert.ok(texts.includes(text), text);
+      for (const text of [`head 0.0 step ${step}`, "← query", "key →", "0", "1"]) assert.ok(texts.includes(text), text);
       assert.deepEqual(texts.slice(1, 33), [...input, ...input]);
       // The thumbnail of the page has a square of the same color for each cell.
       const shown = await page.$eval(".tile canvas", (canvas) => {
@@ -127,7 +127,7 @@ export function pictureTests(test, file) {
         shown,
       );
       const png = await saved(b, page, "#heads", "png");
-      assert.equal(png.name, `reverse_layer_0_head_0_step_${step}.png`);
+      assert.equal(png.name, `reverse_head_0_0_step_${step}.png`);
       assert.deepEqual(await pixelsOf(page, png.bytes, map.size, places), shown);
 
       const curve = await saved(b, page, "#results .chart", "svg");

@@ -23,7 +23,7 @@ test("two runs: results, curves, config, matched heads", async () => {
 
   const cards = page.locator(".match");
   assert.equal(await cards.count(), 1);
-  assert.match(await cards.first().textContent(), /one\s*layer 0 head 0\s*four\s*layer 0 head \d/);
+  assert.match(await cards.first().textContent(), /one\s*head 0.0\s*four\s*head 0.\d/);
   assert.match(await page.locator("#heads > p").last().textContent(), /^Without a match in one: .* of four\.$/);
   const before = await picture(page, ".match canvas");
   await page.locator('[data-choice="example"]').selectOption("1");

@@ -206,7 +206,7 @@ void add_run(InspectReport& report, const Size& s) {
     step.loss *= 0.8;
     joint.greedy.push_back(step);
   }
-  report.attribution.parts = {{"embedding", -0.8}, {"layer 0 head 1", 5.2}, {"layer 0 feed-forward", 1.4}};
+  report.attribution.parts = {{"embedding", -0.8}, {"head 0.1", 5.2}, {"layer 0 feed-forward", 1.4}};
   report.attribution.worst_error = 3.1e-7;
   report.attribution.warning = "2 of 40 logits are not the sum of their parts";
   Timeline& timeline = report.timeline;
@@ -288,12 +288,12 @@ int main(int, char** argv) {
   own.targets.clear();
   write(directory / "own.html", thimble::html_page(report, &own));
 
-  write(directory / "head.svg", thimble::head_svg("layer 0 head 0: previous token", odd, odd,
-                                                  report.heads[0].mean_weights.from_start));
+  write(directory / "head.svg",
+        thimble::head_svg("head 0.0: previous token", odd, odd, report.heads[0].mean_weights.from_start));
   write(directory / "long_title.svg",
-        thimble::head_svg("WWWW WWWW 注意 layer 10 head 10, mean of 1000000 sequences of 语言", {"中文"},
+        thimble::head_svg("WWWW WWWW 注意 head 10.10, mean of 1000000 sequences of 语言", {"中文"},
                           {"previous", "中文中文"}, {0.25, 0.75}));
-  write(directory / "usual_title.svg", thimble::head_svg("layer 0 head 0, mean of 1000 sequences", {"0", "1"},
-                                                         {"0", "1"}, {1, 0, 0.5, 0.5}));
+  write(directory / "usual_title.svg",
+        thimble::head_svg("head 0.0, mean of 1000 sequences", {"0", "1"}, {"0", "1"}, {1, 0, 0.5, 0.5}));
   write(directory / "reproduce.html", thimble::reproduce_page(std::vector{experiment()}));
 }

@@ -87,7 +87,7 @@ test("heads that are ablated together", async () => {
   assert.deepEqual(await ablation.locator(".facts dd").allTextContents(), ["9 of 32", "21 of 32", "25 of 32"]);
   await ablation.locator(".picture").first().focus();
   for (let k = 0; k < 28; ++k) await page.keyboard.press("ArrowRight");
-  const readout = /^heads ablated 27: by importance 30\.\d+ %, after ablating layer \d head \d · greedily 79\.\d+ %, after/;
+  const readout = /^heads ablated 27: by importance 30\.\d+ %, after ablating head \d\.\d · greedily 79\.\d+ %, after/;
   assert.match(await ablation.locator(".readout").first().textContent(), readout);
   const names = await ablation.locator(".picture .name").allTextContents();
   assert.equal(names.join(), "by importance,greedily,by importance,greedily");
@@ -147,8 +147,8 @@ test("heads, examples and the mean can be chosen", async () => {
   const maps = async () => [await picture(page, `${kMap} canvas`), await picture(page, ".tile:not([aria-pressed=true]) canvas")];
   const [map, tile] = await maps();
   await page.locator('.tile[data-head="11"]').click();
-  assert.match(await page.locator("#heads h3", { hasText: "Layer" }).textContent(), /^layer 1 head 3/);
-  assert.match(await page.locator("#circuits .about").first().textContent(), /layer 1 head 3/);
+  assert.match(await page.locator("#heads h3", { hasText: "head 1.3" }).textContent(), /^head 1.3/);
+  assert.match(await page.locator("#circuits .about").first().textContent(), /head 1.3/);
   assert.equal(await page.locator('#table tr[aria-selected="true"]').getAttribute("data-head"), "11");
   assert.notEqual((await maps())[0], map);
   await page.locator('#table tr[data-head="0"] button').click();
@@ -217,9 +217,9 @@ test("an encoder-decoder has maps between two sequences", async () => {
   assert.deepEqual(await page.locator(".grid h4").allTextContents(), ["encoder.0", "decoder.0", "cross.0"]);
   assert.equal(await page.locator(".tile").count(), 6);
   for (const [head, title, queries, keys] of [
-    [0, "encoder.0 head 0", "source", "source"],
-    [3, "decoder.0 head 1", "tokens", "tokens"],
-    [4, "cross.0 head 0", "tokens", "source"],
+    [0, "head encoder.0.0", "source", "source"],
+    [3, "head decoder.0.1", "tokens", "tokens"],
+    [4, "head cross.0.0", "tokens", "source"],
   ]) {
     await page.locator(`.tile[data-head="${head}"]`).click();
     assert.ok((await page.locator("#heads h3", { hasText: title }).textContent()).startsWith(title));
@@ -229,7 +229,7 @@ test("an encoder-decoder has maps between two sequences", async () => {
     const map = await sums(page);
     assert.deepEqual([map.rows, map.columns], [e[queries].length, e[keys].length]);
     for (const sum of map.sums) assert.ok(Math.abs(sum - 1) < map.columns / 65535, `a row sums to ${sum}`);
-    assert.equal(map.masked, title.startsWith("decoder"));
+    assert.equal(map.masked, title.startsWith("head decoder"));
   }
   const [row, column] = [e.tokens.length - 1, e.source.length - 1];
   const tip = await pointAt(page, row, column);
@@ -245,9 +245,9 @@ test("two heads are compared side by side", async () => {
   const page = await open("large.html");
   const other = '.map[aria-label^="Attention of the compared"]';
   assert.ok(await page.locator(other).isHidden());
-  await page.locator('[data-choice="compare with"]').selectOption({ label: "layer 2 head 2" });
+  await page.locator('[data-choice="compare with"]').selectOption({ label: "head 2.2" });
   assert.equal(await page.locator(".tile.beside").getAttribute("data-head"), "18");
-  assert.deepEqual((await page.locator(".explorer h4").allTextContents()).slice(-2), ["layer 0 head 0", "layer 2 head 2"]);
+  assert.deepEqual((await page.locator(".explorer h4").allTextContents()).slice(-2), ["head 0.0", "head 2.2"]);
   // Each gives its own weight at the same cell.
   await pointAt(page, 2, 1);
   const tips = (await page.locator(".explorer .tip").allTextContents()).map(parseFloat);
@@ -262,21 +262,21 @@ test("two heads are compared side by side", async () => {
 });
 
 test("the address names the head", async () => {
-  const page = await open("large.html#head=layer.1.3&beside=layer.2.0&example=4");
+  const page = await open("large.html#head=1.3&beside=2.0&example=4");
   const shown = () => page.evaluate(() => [state.head, state.beside, state.source, state.example]);
   const hash = (wanted) => page.waitForFunction((text) => location.hash === text, wanted);
   assert.deepEqual(await shown(), [11, 16, "example", 3]);
   await page.locator('.tile[data-head="20"]').click();
-  await hash("#head=layer.2.4&beside=layer.2.0&example=4");
+  await hash("#head=2.4&beside=2.0&example=4");
   await page.locator('[data-choice="compare with"]').selectOption("");
   await page.locator('[data-choice="show"]').selectOption("mean");
-  await hash("#head=layer.2.4&show=mean");
+  await hash("#head=2.4&show=mean");
   await page.evaluate(() => {
-    location.hash = "#head=layer.0.5";
+    location.hash = "#head=0.5";
   });
   await page.waitForFunction(() => state.head === 5);
   await closed(page);
-  for (const odd of ["#head=layer.9.9", "#head=__proto__.0.0", "#head=cross.0.1&example=99", "#%"]) {
+  for (const odd of ["#head=9.9", "#head=__proto__.0.0", "#head=cross.0.1&example=99", "#%"]) {
     const other = await open(`pair.html${odd}`);
     assert.deepEqual(await other.evaluate(() => [state.head, state.beside, state.example]), [odd.includes("cross") ? 5 : 0, null, 0]);
     await closed(other);
@@ -293,7 +293,7 @@ test("a map can be saved", async () => {
     return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
   };
   const svg = await saved(".explorer", "save SVG");
-  assert.equal(svg.name, "reverse_layer_0_head_0_example_1.svg");
+  assert.equal(svg.name, "reverse_head_0_0_example_1.svg");
   // The rectangles over a row of cells have the colors of the row's weights.
   const reader = await browser.newPage();
   const drawing = await reader.evaluate((text) => {
@@ -307,7 +307,7 @@ test("a map can be saved", async () => {
   }, svg.bytes.toString());
   await reader.close();
   assert.equal(drawing.name, "svg");
-  for (const text of ["layer 0 head 0, example 1", "← query", "key →", "masked key", "0.5"]) assert.ok(drawing.texts.includes(text), text);
+  for (const text of ["head 0.0, example 1", "← query", "key →", "masked key", "0.5"]) assert.ok(drawing.texts.includes(text), text);
   const [cells, left, top, colors] = await page.evaluate(() => {
     const map = attention(0);
     const box = layOut(map, 860, document.createElement("canvas").getContext("2d"));
@@ -323,7 +323,7 @@ test("a map can be saved", async () => {
   );
   assert.equal(Number(row[0][0]), left);
   const png = await saved("#circuits", "save PNG");
-  assert.equal(png.name, "reverse_QK_in_tokens_layer_0_head_0.png");
+  assert.equal(png.name, "reverse_QK_in_tokens_head_0_0.png");
   assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
   assert.ok(png.bytes.readUInt32BE(16) > 1000 && png.bytes.readUInt32BE(20) > 1000);
   await closed(page);
@@ -344,9 +344,9 @@ test("the user's own input comes first", async () => {
   ]);
   await page.getByRole("button", { name: "next example" }).click();
   assert.match(await page.locator(".result").textContent(), /^Example 1: ✓ all 9/);
-  await page.waitForFunction(() => location.hash === "#head=layer.0.0&example=1");
+  await page.waitForFunction(() => location.hash === "#head=0.0&example=1");
   await page.getByRole("button", { name: "previous example" }).click();
-  await page.waitForFunction(() => location.hash === "#head=layer.0.0&example=input");
+  await page.waitForFunction(() => location.hash === "#head=0.0&example=input");
   await closed(page);
   const pair = await open("own_pair.html");
   const own = await pair.evaluate(() => example());

@@ -63,9 +63,9 @@ test("a tile selects the head, whose scores are drawn", async () => {
   const page = await open("series.html");
   await page.locator('#checkpoints [data-series-head="4"]').click();
   assert.equal(await page.evaluate(() => state.head), 4);
-  assert.match(await page.locator("#checkpoints h3").last().textContent(), /^cross\.0 head 0 at step 600$/);
+  assert.match(await page.locator("#checkpoints h3").last().textContent(), /^head cross\.0\.0 at step 600$/);
   const chart = page.locator("#checkpoints .chart");
-  assert.match(await chart.textContent(), /^Scores of cross\.0 head 0/);
+  assert.match(await chart.textContent(), /^Scores of head cross\.0\.0/);
   await chart.locator(".picture").focus();
   await page.keyboard.press("ArrowRight");
   assert.match(await chart.locator(".readout").textContent(), /^step 0: .* 0\.\d+/);

@@ -164,7 +164,7 @@ def check_encoder(mask):
     shutil.rmtree(work / "run", ignore_errors=True)
     run("train", "config.yaml", "--out", "run", "--quiet")
     text = run("inspect", "run", "--npy", "arrays", "--json", "report.json", "--examples", 1000,
-               "--layer", 0, "--head", 0)
+               "--heads", "0.0")
     report = json.loads((work / "report.json").read_text())
     attention, lengths = numpy.load(work / "arrays/attention.npy"), numpy.load(work / "arrays/lengths.npy").tolist()
     assert attention.shape[3] == 30 and min(lengths) < 8
@@ -177,11 +177,11 @@ def check_encoder(mask):
     check_evaluation(report, json.loads(run("eval", "run", "--split", "test", "--json", "-"))["test"], len(lengths))
     count = numpy.array(report["mean_counts"][0])
     sequences = f"mean of {count[count > 0].min()} to {count.max()} sequences"
-    run("inspect", "run", "--svg", "head.svg", "--layer", 0, "--head", 0, "--quiet")
+    run("inspect", "run", "--svg", "head.svg", "--heads", "0.0", "--quiet")
     assert sequences in (work / "head.svg").read_text()
     assert sequences.replace("mean of", "mean over") in " ".join(text.split())
     # The map is as large as the longest of these sequences, and not empty.
-    drawn_map = text[text.index("mean over"):].split("layer 0 head 0")[1]
+    drawn_map = text[text.index("mean over"):].split("head 0.0")[1]
     rows = [line for line in drawn_map.splitlines() if line.strip()[:1].isdigit()]
     assert len(rows) >= max(lengths) and "?" not in drawn_map and any(c in drawn_map for c in ".:-=+*#%@"), drawn_map
 

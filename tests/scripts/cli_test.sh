@@ -36,15 +36,15 @@ refuse 'data.train has 24 of the 25 inputs, so the validation split is empty' ev
 expect 0 '^No effects of interest: a constant answer is always right on 1 test sequence\.' inspect few
 ! grep -q 'nan' <<<"$output" || fail "an interval of one sequence" "$output"
 refuse 'tset: must be one of' eval run --split validation,tset
-expect 0 '^    0    0 ' inspect run --patch 0 1 data.test=50
-expect 0 '^layer head label +entropy .* Δloss  Δtokens grad\.imp$' inspect run --sequences 50
+expect 0 '^0\.0  ' inspect run --patch 0 1 data.test=50
+expect 0 '^head label +entropy .* Δloss  Δtokens grad\.imp$' inspect run --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect is wider than 80 columns" "$output"
-grep -q '^layer 0 head 0: ' <<<"$output" || fail "no sentence on head 0" "$output"
+grep -q '^head 0.0: ' <<<"$output" || fail "no sentence on head 0" "$output"
 expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
 grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no page or no drawing" "$(ls)"
 [[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
-expect 0 '^    0    0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect run --patch 0 1
-expect 0 '^    0    0 +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' inspect run --patch --pairs 20 --html patched.html
+expect 0 '^0\.0  +[+-][0-9.]+ +[+-][0-9.]+$' inspect run --patch 0 1
+expect 0 '^0\.0  +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' inspect run --patch --pairs 20 --html patched.html
 grep -q '<section id="patching"' patched.html || fail "no section on patching" "$(ls)"
 expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' inspect run --edges --pairs 20 --html edges.html --json edges.json
 grep -q '<section id="edges"' edges.html || fail "no section on edges" "$(ls)"
@@ -67,9 +67,12 @@ expect 0 '^ *1 [^ ][^ ]$' inspect causal --input "1 2 3" --svg causal.svg
 grep -q "hatched: masked" causal.svg && ! grep -q '<rect x="0" .*url(#masked)' causal.svg ||
   fail "other keys of a causal model are hatched than the masked ones" "$(cat causal.svg)"
 expect 0 '^prediction  ' inspect run --input "1 2 3"
-expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --layer 0 --head 0
-expect 0 '^layer 0 head 0$' inspect run --input "1 2 3" --attention encoder.0
-refuse '--layer excludes --attention|--attention excludes --layer' inspect run --layer 0 --attention encoder.0
+expect 0 '^head 0.0$' inspect run --input "1 2 3" --heads 0.0
+expect 0 '^head 0.0$' inspect run --input "1 2 3" --heads 'encoder.0.*'
+refuse "^thimble: --layer 0: is now --heads '0\.\*', for all of its heads$" inspect run --layer 0
+expect 0 '' inspect run --sequences 50 --heads '0.*'
+refuse "^thimble: --head 0: is now --heads '\*\.0', for all layers$" inspect run --head 0
+expect 0 '' inspect run --sequences 50 --heads '*.0'
 expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
 ! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
 expect 0 '' inspect run --npy arrays --sequences 7
@@ -78,26 +81,26 @@ expect 0 '' inspect run --npy arrays --sequences 7
 # Of many heads the maps of four are drawn, unless one is selected; the table has the numbers of the JSON.
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.heads=8 --out many
 expect 0 '^The 4 most important heads;' inspect many --sequences 50 --json many.json
-maps() { grep -oE 'layer 0 head [0-9]( |$)' <<<"$output"; }
+maps() { grep -oE 'head 0\.[0-9]( |$)' <<<"$output"; }
 [[ $(maps | wc -l) == 4 ]] || fail "not four maps" "$output"
 change=$(sed -n '/"zero"/,/}/s/.*"accuracy_change": \(.*\),/\1/p' many.json | head -1)
-grep -qE "^ +0 +0 .* $(awk -v c="$change" 'BEGIN { printf "[%s]%.2f", c < 0 ? "-" : "+", 100 * (c < 0 ? -c : c) }') " \
+grep -qE "^0\.0 .* $(awk -v c="$change" 'BEGIN { printf "[%s]%.2f", c < 0 ? "-" : "+", 100 * (c < 0 ? -c : c) }') " \
   <<<"$output" || fail "another change of accuracy than $change" "$output"
-expect 0 '' inspect many --sequences 50 --head 3
-[[ $(maps) == "layer 0 head 3" ]] || fail "other maps than that of head 3" "$output"
-refuse '\-\-svg draws one head' inspect many --layer 0 --svg many.svg
+expect 0 '' inspect many --sequences 50 --heads 0.3
+[[ $(maps) == "head 0.3" ]] || fail "other maps than that of head 3" "$output"
+refuse '\-\-svg draws one head' inspect many --heads '0.*' --svg many.svg
 
 # An encoder-decoder: three kinds of attention, with names; maps between two sequences.
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" task.length=6 model.kind=encoder_decoder model.output.per=next --out pair
-expect 0 '' inspect pair --sequences 50 --html pair.html --svg cross.svg --attention cross.0 --head 0
-grep -q '^<!doctype html>' pair.html && grep -q '>cross.0 head 0, ' cross.svg || fail "no page or no drawing" "$(ls)"
-expect 0 '^  cross\.0  0 ' inspect pair --sequences 50
+expect 0 '' inspect pair --sequences 50 --html pair.html --svg cross.svg --heads cross.0.0
+grep -q '^<!doctype html>' pair.html && grep -q '>head cross.0.0, ' cross.svg || fail "no page or no drawing" "$(ls)"
+expect 0 '^cross\.0\.0   ' inspect pair --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect of an encoder-decoder is wider than 80 columns" "$output"
-grep -q '^cross\.0 head 0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
-expect 0 '' inspect pair --sequences 50 --attention cross.0 --head 0
-[[ $(grep -A8 '^cross\.0 head 0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
-expect 0 '^output  ' inspect pair --input "1 2 3" --attention cross.0
-grep -q '^cross\.0 head 0$' <<<"$output" && ! grep -q '^encoder' <<<"$output" || fail "other maps than asked for" "$output"
+grep -q '^head cross\.0\.0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
+expect 0 '' inspect pair --sequences 50 --heads cross.0.0
+[[ $(grep -A8 '^head cross\.0\.0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
+expect 0 '^output  ' inspect pair --input "1 2 3" --heads 'cross.0.*'
+grep -q '^head cross\.0\.0$' <<<"$output" && ! grep -q '^head encoder' <<<"$output" || fail "other maps than asked for" "$output"
 expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3"
 expect 0 '' generate pair --input "1 2 3" --beams 5 --json hypotheses.json
 [[ $(grep -c log_probability hypotheses.json) == 5 ]] || fail "not as many hypotheses as beams" "$(cat hypotheses.json)"
@@ -124,23 +127,23 @@ expect 0 '^0\.[0-9]{3}  [012]( [012]){5}$' generate sorting --input "2 0 1 0 1 2
 expect 0 '^0\.[0-9]{3}  [012]( [012]){3}$' generate sorting --input "2 0 1 0 1 2" --tokens 4 --beams 1
 refuse 'beams' generate pair --input "1 2" --beams 0
 refuse 'input: is empty; give tokens separated by spaces' generate pair
-expect 0 '^  cross\.0  0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --attention cross.0 --json patched.json
+expect 0 '^cross\.0\.0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --heads 'cross.0.*' --json patched.json
 ! grep -qE '^(encoder|decoder)' <<<"$output" || fail "other heads than asked for" "$output"
 [[ $(grep -c '"attention": "cross.0"' patched.json) == 1 ]] || fail "the JSON has no names" "$(cat patched.json)"
 expect 0 '' inspect pair --npy pairs --sequences 7
 [[ $(cd pairs && echo *) == "cross.npy decoder.npy encoder.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays" "$(ls pairs)"
 expect 0 '' train "$configs/translation_recurrent.yaml" "${short[@]}" --out recurrent
-expect 0 '^cross\.0  0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
+expect 0 '^cross\.0\.0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
 [[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays of a recurrent model" "$(ls looks)"
 expect 0 '^output  ' inspect recurrent --input "le chien chante"
 expect 0 'not in the first 4 training inputs: the, dog;' generate recurrent data.train=4 train.batch=4 --input "the dog"
-refuse 'layer 0: is for encoder-only models; give --attention with one of cross\.0$' inspect recurrent --layer 0
+refuse 'there is no head "0\.\*"; the model has cross\.0\.0$' inspect recurrent --heads '0.*'
 refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
-refuse 'no such attention; the model has encoder\.0, decoder\.0, cross\.0$' inspect pair --attention cross.1
-refuse 'is for encoder-only models; give --attention with one of encoder\.0, decoder\.0, cross\.0$' inspect pair --layer 2
-refuse 'draws one head; choose it with --attention and --head' inspect pair --svg pair.svg
+refuse 'no head "cross\.1\.\*"; the model has encoder\.0\.0, decoder\.0\.0, cross\.0\.0$' inspect pair --heads 'cross.1.*'
+refuse "^thimble: --attention cross\.0: is now --heads 'cross\.0\.\*', for all of its heads$" inspect pair --attention cross.0
+refuse 'draws one head; choose it with --heads$' inspect pair --svg pair.svg
 refuse '7 tokens; this model accepts at most 6' inspect pair --input "1 1 1 1 1 1 1"
 
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
@@ -273,10 +276,9 @@ refuse 'threads' train "$configs/reverse.yaml" --threads -1
 refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' inspect run --input "1 12"
 refuse 'input: is empty' inspect run --input ""
 refuse '17 tokens; this model accepts at most 16' inspect run --input "$(printf '1 %.0s' {1..17})"
-refuse 'no such layer; the model has layer 0$' inspect run --layer 1
-refuse 'no such head; each layer of the model has heads 0 to 1$' inspect run model.heads=2 --head 2
-refuse 'no such head' inspect run --head -1 --input "1 2"
-refuse 'head' inspect run --head first
+refuse 'there is no head "1\.\*"; the model has 0\.0$' inspect run --heads '1.*'
+refuse 'there is no head "0\.2"; the model has 0\.0 to 0\.1$' inspect run model.heads=2 --heads 0.2
+refuse 'head 0\.0 is given twice' inspect run --heads '0.0,*' --input "1 2"
 refuse 'there is no sequence 100; give 0 to 99' inspect run --patch 1 100
 refuse 'there is no sequence -1' inspect run --patch -1 1
 refuse 'choose two that differ' inspect run --patch 3 3
@@ -287,10 +289,10 @@ refuse 'with --edges, give --html too, or --pairs$' inspect run --edges --exampl
 refuse '--pairs 50: --patch has one pair already' inspect run --patch 0 1 --pairs 50
 refuse '--pairs 50: applies to --patch and --edges' inspect run --pairs 50
 refuse '--pairs 1: must be an integer from 2' inspect run --edges --pairs 1
-refuse 'do not apply to --edges' inspect run --edges --head 0
+refuse '\-\-heads does not apply to --edges' inspect run --edges --heads 0.0
 refuse 'excludes' inspect run --edges --patch
 refuse 'requires model.kind encoder' inspect pair --edges
-refuse '\-\-svg draws one head; choose it with --layer and --head' inspect run model.layers=2 --svg two.svg
+refuse '\-\-svg draws one head; choose it with --heads$' inspect run model.layers=2 --svg two.svg
 refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
 refuse 'with --input, give --html too' inspect run --input "1 2" --sequences 10
 refuse 'no token 12' inspect run --input "1 12" --html other.html

@@ -30,7 +30,7 @@ trained reverse reverse reverse
 holds "$(number reverse/summary.json '"test"' accuracy) >= 0.9999" "reverse, test accuracy"
 holds "$(number reverse.json '"mirror": {' value) >= 0.5" "reverse, mirror score"
 # Labels of a layer's heads, those that are shown; HEADS is what inspect printed.
-named() { grep -qE "^layer $2 head [0-9]+: $3: " "$1" || fail "no head of layer $2 is called $3: $(cat "$1")"; }
+named() { grep -qE "^head $2\.[0-9]+: $3: " "$1" || fail "no head of layer $2 is called $3: $(cat "$1")"; }
 "$thimble" inspect reverse >heads
 named heads 0 mirror
 
@@ -47,16 +47,16 @@ holds "$(number two/summary.json '"validation"' accuracy) >= 0.4" "two layers, t
 "$thimble" inspect two >heads
 named heads 0 'previous token'
 named heads 1 induction
-grep -q '^layer 1 head [01] became an induction head between steps' heads || fail "not said when: $(cat heads)"
+grep -q '^head 1\.[01] became an induction head between steps' heads || fail "not said when: $(cat heads)"
 
 # The heads that link a pronoun to its noun, and what is lost without them.
 trained coreference coreference it
-"$thimble" inspect coreference --layer 1 >heads
-grep -qE 'layer 1 head [01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
+"$thimble" inspect coreference --heads '1.*' >heads
+grep -qE 'head 1\.[01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
   fail "no head links pronouns to nouns: $(cat heads)"
 # Attends to both nouns alike.
-"$thimble" inspect coreference --layer 0 --head 0 >heads
-! grep -q 'task target' <(grep -A9 '^layer 0 head 0: ' heads) || fail "any noun is called the right one: $(cat heads)"
+"$thimble" inspect coreference --heads 0.0 >heads
+! grep -q 'task target' <(grep -A9 '^head 0.0: ' heads) || fail "any noun is called the right one: $(cat heads)"
 
 # Encoder-decoder models, given nothing but the source, and the heads that align English words with French ones.
 trained translation translation translation
@@ -67,7 +67,7 @@ for task in translation translation_recurrent dates; do
 done
 for task in translation translation_recurrent; do
   "$thimble" inspect $task >heads
-  grep -qE 'cross\.0 head [01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
+  grep -qE 'head cross\.0\.[01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
     fail "$task: no head aligns words: $(cat heads)"
   "$thimble" generate $task --input 'le chien noir a mangé un biscuit' >generated
   grep -q '^0\.[0-9]*  the black dog ate a biscuit$' generated || fail "$task translated: $(cat generated)"

@@ -32,7 +32,7 @@ refuse 'unknown command shwo, did you mean show\?' config shwo
 refuse 'unknown option --thread, did you mean --threads\?; see thimble train --help$' train "$configs/reverse.yaml" --thread 2
 refuse '^thimble: --threads 1\.5: must be an integer from 0 to 4096$' train "$configs/reverse.yaml" --threads 1.5
 refuse '^thimble: --threads 5000: must be an integer from 0 to 4096$' train "$configs/reverse.yaml" --threads 5000
-refuse '^thimble: --layer first: must be an integer$' inspect run --layer first
+refuse '^thimble: --sequences first: must be an integer from 1 to 1000000000$' inspect run --sequences first
 refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
 refuse '^thimble: --out requires a value: --out DIR; see' train "$configs/reverse.yaml" --out
 quoted='--input takes one argument; quote the tokens: --input "3 1 4"$'

@@ -99,10 +99,10 @@ for columns in WIDTHS:
 
     # Tables, with what they had no room for.
     report = show(columns, "inspect", f"run{columns}", "--sequences", "10")
-    head = next(line for line in report.split("\n") if line.startswith("layer head label"))
+    head = next(line for line in report.split("\n") if line.startswith("head label"))
     assert ("grad.imp" in head) == (columns > 40) and ("Δloss  Δtokens" in head), report
-    assert (", grad.imp" in words(report)) == (columns == 40) == ("grad.imp: gradient importance" not in words(report)) and len(re.findall(r"^    [01]    [0-3] ", report, re.M)) == 8, report
-    side = [line for line in report.split("\n") if line.count(" head ") >= 2 and ":" not in line]
+    assert (", grad.imp" in words(report)) == (columns == 40) == ("grad.imp: gradient importance" not in words(report)) and len(re.findall(r"^[01]\.[0-3]  ", report, re.M)) == 8, report
+    side = [line for line in report.split("\n") if line.count("head ") >= 2 and ":" not in line]
     assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
     kinds = words(show(columns, "inspect", "masked", "--sequences", "50"))
     assert len(re.findall(r"; target by kind: left neighbor 0\.\d{3}, right neighbor 0\.\d{3} ", kinds)) == 2, kinds

@@ -21,8 +21,9 @@ struct AttentionLayer {
   bool causal = false;
 
   bool cross() const { return queries_source != keys_source; }
-  std::string name() const;   // "cross.0"; "encoder.0" in an encoder-only model
-  std::string title() const;  // the name; "layer 0" in an encoder-only model
+  std::string name() const;                        // "cross.0"; "encoder.0" in an encoder-only model
+  std::string title() const;                       // the name; "layer 0" in an encoder-only model
+  std::string head_name(std::int64_t head) const;  // HeadId::name()
   bool operator==(const AttentionLayer&) const = default;
 };
 
@@ -30,6 +31,8 @@ struct AttentionLayer {
 struct HeadId {
   std::int64_t layer = 0, head = 0;
   auto operator<=>(const HeadId&) const = default;  // NOLINT(modernize-use-nullptr): mistakes <=> for it
+  // Returns the name, as users write it, with an attention that has one: "1.0", "cross.1.0".
+  std::string name(const std::string& attention = "") const;
 };
 
 // Returns the attention layers of a model of this config, in the order of a forward pass. There are none with

@@ -62,7 +62,7 @@ HeadCircuits no_circuits(const std::string& reason);
 // the norm at that position, so the parts add up to the logit.
 struct Attribution {
   struct Part {
-    std::string name;  // "embedding", "layer 0 head 1", "layer 0 attention bias", "layer 0 feed-forward", ...
+    std::string name;  // "embedding", "head 0.1", "layer 0 attention bias", "layer 0 feed-forward", ...
     double mean = 0;   // over the labels
   };
   std::string reason;  // why it is not available; empty when it is

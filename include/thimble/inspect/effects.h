@@ -104,10 +104,11 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
 
 // {"chance", "at_chance", "above_chance", "lowest_loss", "smallest_effect", "rounding"}
 Json to_json(const EffectScale&);
-Json to_json(const Effect&);          // {"loss_change", ..., "sequences", "labels"}
-Json to_json(const HeadEffects&);     // {"zero", "mean", "resample"}, without the importance
-Json to_json(const Importance&);      // {"raw", "normalized"}
-Json to_json(const RemovalStep&);     // {"removed", "layer", "head", "loss", "accuracy"}
+Json to_json(const Effect&);       // {"loss_change", ..., "sequences", "labels"}
+Json to_json(const HeadEffects&);  // {"zero", "mean", "resample"}, without the importance
+Json to_json(const Importance&);   // {"raw", "normalized"}
+// {"removed", "layer", "head", "name", "loss", "accuracy"}
+Json to_json(const RemovalStep&, std::span<const AttentionLayer>);
 Json to_json(const AblationReport&);  // {"heads", "baseline", "zero", "mean", "resample", "unpaired"}
 
 }  // namespace thimble

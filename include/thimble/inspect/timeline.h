@@ -97,7 +97,7 @@ struct HeadEvent {
 // change does not depend on ablation.
 std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>&, Patterns = {});
 
-// Returns "layer 1 head 0 became an induction head between steps 210 and 240, when the loss fell from 2.8 to
+// Returns "head 1.0 became an induction head between steps 210 and 240, when the loss fell from 2.8 to
 // 2.2"
 std::string sentence(const HeadEvent&);
 
@@ -105,9 +105,6 @@ std::string sentence(const HeadEvent&);
 // maximum: one column per snapshot, or per several when they exceed `width` columns, at least 60. Bars are
 // block elements, or with `plain` ASCII characters. Empty without snapshots.
 std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width = 80, Patterns = {});
-
-// Returns "layer 1 head 0", or with an attention "cross.0 head 0".
-std::string head_title(HeadId, const std::string& attention);
 
 // Returns {"timeline": [{"step", "loss", "sequences", "labels", "heads": [{"layer", "head", "scores",
 // "eligible"}]}], "events": [sentence], "curves": [{"step", "split", "loss", "accuracy", "sequences",

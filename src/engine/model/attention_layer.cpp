@@ -10,6 +10,14 @@ std::string AttentionLayer::name() const {
 
 std::string AttentionLayer::title() const { return stack.empty() ? fmt::format("layer {}", index) : name(); }
 
+std::string AttentionLayer::head_name(std::int64_t head) const {
+  return HeadId{index, head}.name(stack.empty() ? "" : name());
+}
+
+std::string HeadId::name(const std::string& attention) const {
+  return fmt::format("{}.{}", attention.empty() ? fmt::to_string(layer) : attention, head);
+}
+
 std::vector<AttentionLayer> attention_layers(const ModelConfig& model) {
   if (model.kind == ModelKind::recurrent) {
     if (model.attention.score == Score::none) return {};

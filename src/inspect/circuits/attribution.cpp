@@ -131,8 +131,7 @@ AttributionObserver::AttributionObserver(const Model& model)
     head_terms_.push_back(matmul(sizes(directions_), sizes(weights)));
     attention_biases_.push_back(matmul(directions_, of_layer).values);
     attention_bias_terms_.push_back(matmul(sizes(directions_), sizes(of_layer)).values);
-    for (std::int64_t h = 0; h < layer.heads; ++h)
-      names_.push_back(fmt::format("layer {} head {}", layer.index, h));
+    for (std::int64_t h = 0; h < layer.heads; ++h) names_.push_back("head " + layer.head_name(h));
     names_.push_back(fmt::format("layer {} attention bias", layer.index));
     names_.push_back(fmt::format("layer {} feed-forward", layer.index));
   }

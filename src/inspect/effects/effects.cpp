@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "inspect/effects/head_names.h"
 #include "thimble/train/json.h"
 
 namespace thimble {
@@ -67,12 +68,12 @@ Json to_json(const Importance& importance) {
   return {{"raw", importance.raw}, {"normalized", importance.normalized}};
 }
 
-Json to_json(const RemovalStep& step) {
-  return {{"removed", step.removed},
-          {"layer", step.id ? Json(step.id->layer) : Json()},
-          {"head", step.id ? Json(step.id->head) : Json()},
-          {"loss", step.loss},
-          {"accuracy", step.accuracy}};
+Json to_json(const RemovalStep& step, std::span<const AttentionLayer> layers) {
+  const Json none = {{"layer", nullptr}, {"head", nullptr}, {"name", nullptr}};
+  Json json{{"removed", step.removed}};
+  json.update(step.id ? head_json(layers, *step.id) : none);
+  json.update({{"loss", step.loss}, {"accuracy", step.accuracy}});
+  return json;
 }
 
 Json to_json(const AblationReport& report) {

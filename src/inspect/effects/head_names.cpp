@@ -1,6 +1,7 @@
 #include "inspect/effects/head_names.h"
 
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 
@@ -25,32 +26,41 @@ std::string all_names(std::span<const AttentionLayer> layers) {
 }  // namespace
 
 std::string head_name(std::span<const AttentionLayer> layers, HeadId id) {
-  const AttentionLayer& layer = layers[static_cast<std::size_t>(id.layer)];
-  return layer.stack.empty() ? fmt::format("{}.{}", layer.index, id.head)
-                             : fmt::format("{}.{}", layer.name(), id.head);
+  return layers[static_cast<std::size_t>(id.layer)].head_name(id.head);
+}
+
+Json head_json(HeadId id, const std::string& attention) {
+  return {{"layer", id.layer}, {"head", id.head}, {"name", id.name(attention)}};
+}
+
+Json head_json(std::span<const AttentionLayer> layers, HeadId id) {
+  return {{"layer", id.layer}, {"head", id.head}, {"name", head_name(layers, id)}};
 }
 
 std::vector<HeadId> parse_heads(std::string_view list, std::span<const AttentionLayer> layers) {
   std::vector<HeadId> heads;
   for (std::size_t start = 0; start <= list.size();) {
     const std::size_t end = std::min(list.find(',', start), list.size());
-    std::string_view name = list.substr(start, end - start);
+    std::string name(list.substr(start, end - start));
     start = end + 1;
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
+    name.erase(name.find_last_not_of(' ') + 1);
+    name.erase(0, name.find_first_not_of(' '));
+    const auto matches = [&](const std::string& head) {
+      return ::fnmatch(name.c_str(), head.c_str(), FNM_NOESCAPE) == 0;
+    };
     const std::size_t found = heads.size();
     for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
       const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
       for (std::int64_t h = 0; h < layer.heads; ++h)
-        if (name == head_name(layers, {l, h}) || name == fmt::format("{}.{}", layer.name(), h))
-          heads.push_back({l, h});
+        if (matches(layer.head_name(h)) || matches(HeadId{l, h}.name(layer.name()))) heads.push_back({l, h});
     }
     require<ConfigError>(heads.size() > found, "there is no head \"{}\"; the model has {}", printable(name),
                          all_names(layers));
-    require<ConfigError>(std::ranges::count(heads, heads.back()) == 1,
-                         "head {} is given twice; name each head once", printable(name));
   }
   std::ranges::sort(heads);
+  const auto twice = std::ranges::adjacent_find(heads);
+  require<ConfigError>(twice == heads.end(), "head {} is given twice; name each head once",
+                       twice == heads.end() ? "" : head_name(layers, *twice));
   return heads;
 }
 

@@ -128,7 +128,7 @@ Json to_json(const JointEffect& set, std::span<const AttentionLayer> layers) {
   json["heads"] = Json::array();
   json["names"] = Json::array();
   for (const HeadId& id : set.heads) {
-    json["heads"].push_back({{"layer", id.layer}, {"head", id.head}});
+    json["heads"].push_back(head_json(layers, id));
     json["names"].push_back(head_name(layers, id));
   }
   json["excess"] = to_json(set.excess);

@@ -108,7 +108,7 @@ PatchingReport measure_patching(PairRunner& runner) {
         const auto make_hooks = [&](std::size_t i) {
           return std::make_unique<HeadPatchHooks>(layers[l], head.id, outputs.of[i][l], position);
         };
-        const std::string what = fmt::format("{} head {}", layers[l].title(), head.id.head);
+        const std::string what = "head " + head.id.name(head.attention);
         const std::vector<double> changed = runner.differences(base, what, make_hooks);
         sums.push_back(noising ? changed - clean : corrupted - changed);
         if (position) leave_out_shorter(sums.back(), runner, layers[l], *position);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "inspect/effects/head_names.h"
 #include "thimble/engine/error.h"
 
 namespace thimble {
@@ -69,10 +70,8 @@ Json to_json(const HeadPatch& patch) {
 Json to_json(const PatchingReport& report) {
   Json heads = Json::array();
   for (const PatchingReport::Head& h : report.heads) {
-    heads.push_back({{"layer", h.id.layer},
-                     {"head", h.id.head},
-                     {"noising", to_json(h.noising)},
-                     {"denoising", to_json(h.denoising)}});
+    heads.push_back(head_json(h.id, h.attention));
+    heads.back().update({{"noising", to_json(h.noising)}, {"denoising", to_json(h.denoising)}});
     if (!h.attention.empty()) heads.back()["attention"] = h.attention;
   }
   Json json{{"pairs", report.pairs}};

@@ -1,4 +1,5 @@
 #include "thimble/inspect/inspect.h"
+#include "inspect/effects/head_names.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
@@ -34,12 +35,6 @@ AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, s
 
 namespace {
 
-Json ids_json(const std::vector<HeadId>& heads) {
-  Json json = Json::array();
-  for (const HeadId& id : heads) json.push_back({{"layer", id.layer}, {"head", id.head}});
-  return json;
-}
-
 Json joint_json(const InspectReport& report, std::span<const AttentionLayer> layers) {
   const JointReport& joint = report.joint;
   const auto removable = [&](std::int64_t n) { return report.scale.has_smallest() ? Json(n) : Json(); };
@@ -55,7 +50,7 @@ Json joint_json(const InspectReport& report, std::span<const AttentionLayer> lay
                  {"alone", removable(joint.removable_alone)}}}};
   for (const JointEffect& pair : joint.pairs) json["pairs"].push_back(to_json(pair, layers));
   for (const JointEffect& group : joint.groups) json["groups"].push_back(to_json(group, layers));
-  for (const RemovalStep& step : joint.greedy) json["greedy_ablation"].push_back(to_json(step));
+  for (const RemovalStep& step : joint.greedy) json["greedy_ablation"].push_back(to_json(step, layers));
   return json;
 }
 
@@ -69,18 +64,19 @@ Json model_json(const Config& config) {
           {"output", all["output"]["per"]}};
 }
 
-Json head_json(const HeadReport& head, const AttentionLayer& layer, std::int64_t keys) {
-  Json json{{"layer", head.effects.id.layer},
-            {"head", head.effects.id.head},
-            {"label", head.label.name},
-            {"verdict", verdict_name(head.label.verdict)},
-            {"group", ids_json(head.label.group)},
-            {"sentence", head.label.sentence},
-            {"scores", to_json(head.scores)},
-            {"ablation", to_json(head.effects)},
-            {"importance", to_json(head.effects.importance)},
-            {"circuits", to_json(head.circuits)},
-            {"mean_weights", map_json(head.mean_weights.from_start, keys)}};
+Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers, std::int64_t keys) {
+  const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
+  Json json = head_json(layers, head.effects.id);
+  json.update({{"label", head.label.name},
+               {"verdict", verdict_name(head.label.verdict)},
+               {"group", Json::array()},
+               {"sentence", head.label.sentence},
+               {"scores", to_json(head.scores)},
+               {"ablation", to_json(head.effects)},
+               {"importance", to_json(head.effects.importance)},
+               {"circuits", to_json(head.circuits)},
+               {"mean_weights", map_json(head.mean_weights.from_start, keys)}});
+  for (const HeadId& id : head.label.group) json["group"].push_back(head_json(layers, id));
   if (!head.mean_weights.from_end.empty())
     json["mean_weights_from_end"] = map_json(head.mean_weights.from_end, keys);
   if (!layer.stack.empty()) json["attention"] = layer.name();
@@ -129,10 +125,10 @@ Json to_json(const InspectReport& report) {
     json["rollout_from_end"] = map_json(report.rollout.from_end, report.length);
   for (const HeadReport& head : report.heads) {
     const AttentionLayer& layer = layers[static_cast<std::size_t>(head.effects.id.layer)];
-    json["heads"].push_back(head_json(head, layer, report.keys(layer)));
+    json["heads"].push_back(report_json(head, layers, report.keys(layer)));
   }
   for (const RemovalStep& step : report.cumulative_ablation)
-    json["cumulative_ablation"].push_back(to_json(step));
+    json["cumulative_ablation"].push_back(to_json(step, layers));
   for (const ForwardTrace& trace : report.examples)
     json["examples"].push_back(example_json(trace, report.config.model, report.tokens));
   return json;

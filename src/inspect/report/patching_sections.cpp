@@ -41,8 +41,8 @@ std::string position_map(const std::vector<const PatchingReport::Head*>& heads, 
       title, width, height, width, title);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const double y = kTop + kCell * static_cast<double>(h);
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">head {}</text>", kLeft - 6, y + 12,
-                       heads[h]->id.head);
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kLeft - 6, y + 12,
+                       heads[h]->id.name(heads[h]->attention));
     for (std::size_t t = 0; t < positions; ++t) {
       const PatchEffect& effect = heads[h]->noising.at[t];
       svg += fmt::format(
@@ -51,7 +51,8 @@ std::string position_map(const std::vector<const PatchingReport::Head*>& heads, 
           "{}, position {}: {}, {} pair{}</title></rect>",
           kLeft + kCell * static_cast<double>(t), y, kCell, kCell,
           largest > 0 && std::isfinite(effect.effect) ? std::clamp(effect.effect / largest, 0.0, 1.0) : 0,
-          heads[h]->id.head, t, share_text(effect), effect.pairs, effect.pairs == 1 ? "" : "s");
+          heads[h]->id.name(heads[h]->attention), t, share_text(effect), effect.pairs,
+          effect.pairs == 1 ? "" : "s");
     }
     svg += "\n";
   }
@@ -159,8 +160,7 @@ std::string patching_section(const PatchingReport& report, const ModelConfig& mo
       "scroll\"><table><thead><tr><th>head</th><th>noising</th><th>denoising</th></tr></thead>"
       "<tbody>";
   for (const PatchingReport::Head& head : report.heads)
-    body += fmt::format("<tr><th>{} head {}</th><td>{}</td><td>{}</td></tr>",
-                        all[static_cast<std::size_t>(head.id.layer)].title(), head.id.head,
+    body += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td></tr>", head.id.name(head.attention),
                         share_text(head.noising.all), share_text(head.denoising.all));
   body += "</tbody></table></div>\n<div class=\"panel\">";
   for (const auto& [layer, heads] : layers)

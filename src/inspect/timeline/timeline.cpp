@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "inspect/effects/head_names.h"
 #include "thimble/train/json.h"
 
 namespace thimble {
@@ -117,9 +118,10 @@ Json to_json(const Timeline& timeline) {
   Json steps = Json::array(), events = Json::array(), curves = Json::array();
   for (const HeadSnapshot& s : timeline.steps) {
     Json heads = Json::array();
-    for (const HeadSnapshot::Head& h : s.heads)
-      heads.push_back(
-          {{"layer", h.id.layer}, {"head", h.id.head}, {"scores", h.scores}, {"eligible", h.eligible}});
+    for (const HeadSnapshot::Head& h : s.heads) {
+      heads.push_back(head_json(h.id, h.attention));
+      heads.back().update({{"scores", h.scores}, {"eligible", h.eligible}});
+    }
     steps.push_back({{"step", s.step},
                      {"loss", s.loss},
                      {"sequences", or_null(s.sequences)},

@@ -138,14 +138,9 @@ std::vector<HeadEvent> find_events(const std::vector<HeadSnapshot>& steps, Patte
   return Finder(steps, patterns).find();
 }
 
-std::string head_title(HeadId id, const std::string& attention) {
-  return fmt::format("{} head {}", attention.empty() ? fmt::format("layer {}", id.layer) : attention,
-                     id.head);
-}
-
 std::string sentence(const HeadEvent& e) {
   const auto score = std::ranges::find(kScoreTable, e.score, &ScoreInfo::name);
-  std::string text = fmt::format("{} {} {} between steps {} and {}", head_title(e.id, e.attention),
+  std::string text = fmt::format("head {} {} {} between steps {} and {}", e.id.name(e.attention),
                                  e.formed ? "became" : "stopped being", score->noun, e.before, e.after);
   if (!std::isfinite(e.loss_before) || !std::isfinite(e.loss_after)) return text;
   const std::string from = fmt::format("{:.2g}", e.loss_before), to = fmt::format("{:.2g}", e.loss_after);

@@ -32,7 +32,7 @@ Row loss_row(const std::vector<HeadSnapshot>& steps) {
 
 Row score_row(const std::vector<HeadSnapshot>& steps, std::size_t head, const std::string& score) {
   const HeadSnapshot::Head& h = steps.back().heads[head];
-  Row row{fmt::format("{} {}", head_title(h.id, h.attention), score), {}, 1};
+  Row row{fmt::format("{} {}", h.id.name(h.attention), score), {}, 1};
   std::ranges::replace(row.label, '_', ' ');
   for (const HeadSnapshot& step : steps) {
     const bool known = head < step.heads.size() && step.heads[head].scores.contains(score);

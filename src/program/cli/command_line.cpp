@@ -152,6 +152,14 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
   return option;
 }
 
+void Command::add_former(const std::string& name, const std::string& now) {
+  const auto refuse = [name, now](const std::string& value) {
+    throw ConfigError(fmt::format("{} {}: is now {}", name, printable(value),
+                                  fmt::format(fmt::runtime(now), printable(value))));
+  };
+  parsed_->add_option_function<std::string>(name, refuse)->group("");
+}
+
 template Option& Command::add_option(const std::string&, std::string&, const std::string&);
 template Option& Command::add_option(const std::string&, int&, const std::string&);
 template Option& Command::add_option(const std::string&, std::int64_t&, const std::string&);

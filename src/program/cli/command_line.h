@@ -91,6 +91,9 @@ class Command {
   Option& add_option(const std::string& name, T& variable, const std::string& help);
   Option& add_flag(const std::string& name, bool& variable, const std::string& help);
 
+  // Makes a former option an error that names what takes its place; `now` has {} for its value.
+  void add_former(const std::string& name, const std::string& now);
+
   // Gives the words after -- to the variable.
   void add_rest(std::vector<std::string>& variable) { rest_ = &variable; }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "inspect/effects/head_names.h"
 #include "program/compare/compare.h"
 
 namespace thimble {
@@ -20,9 +21,7 @@ Json values_json(const std::vector<ComparedValue>& rows) {
   return out;
 }
 
-Json id_json(HeadId id) { return {{"layer", id.layer}, {"head", id.head}}; }
-
-Json heads_json(const ComparedHeads& compared) {
+Json heads_json(const ComparedHeads& compared, std::span<const ModelConfig> models) {
   Json out{{"first", 0}, {"second", compared.run}};
   const HeadComparison& heads = compared.heads;
   if (!heads.obstacle.empty()) {
@@ -33,16 +32,18 @@ Json heads_json(const ComparedHeads& compared) {
   out["elsewhere_sequences"] = heads.elsewhere;
   out["chance_models"] = kChanceModels;
   out["matches"] = Json::array();
+  const std::vector<AttentionLayer> first = attention_layers(models[0]),
+                                    second = attention_layers(models[compared.run]);
   for (const HeadMatch& match : heads.matches)
-    out["matches"].push_back({{"head", id_json(match.head)},
-                              {"match", match.match ? id_json(*match.match) : Json()},
+    out["matches"].push_back({{"head", head_json(first, match.head)},
+                              {"match", match.match ? head_json(second, *match.match) : Json()},
                               {"overlap", match.overlap},
                               {"elsewhere", match.elsewhere},
                               {"chance", match.chance},
                               {"queries", match.queries},
                               {"elsewhere_queries", match.elsewhere_queries}});
   out["unmatched"] = Json::array();
-  for (const HeadId id : heads.unmatched) out["unmatched"].push_back(id_json(id));
+  for (const HeadId id : heads.unmatched) out["unmatched"].push_back(head_json(second, id));
   return out;
 }
 
@@ -85,7 +86,8 @@ Json to_json(const Comparison& comparison) {
     }
     out["curves"].push_back({{"split", curve.split}, {"metric", curve.metric}, {"runs", runs}});
   }
-  for (const ComparedHeads& heads : comparison.heads) out["heads"].push_back(heads_json(heads));
+  for (const ComparedHeads& heads : comparison.heads)
+    out["heads"].push_back(heads_json(heads, comparison.models));
   return out;
 }
 

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::size_t kByteBudget = 3 << 20;  // of packed attention, in all
 
-// Returns the attention layers of a model by the names that the program prints.
-Json layers_json(const ModelConfig& model) {
-  const std::vector<AttentionLayer> layers = attention_layers(model);
-  Json out = to_json(std::span(layers));
-  for (std::size_t i = 0; i < layers.size(); ++i) out[i]["name"] = layers[i].title();
-  return out;
-}
-
 // Returns how many examples of each pair of models fit into the budget, at least one.
 std::size_t examples_of(const Comparison& comparison) {
   std::size_t bytes = 1;
@@ -36,7 +28,8 @@ std::string compare_page(const Comparison& comparison) {
   Json report = to_json(comparison);
   report["has_sweep"] = comparison.has_sweep;
   report["score_table"] = score_table();
-  for (const ModelConfig& model : comparison.models) report["layers"].push_back(layers_json(model));
+  for (const ModelConfig& model : comparison.models)
+    report["layers"].push_back(to_json(attention_layers(model)));
   const std::size_t count = examples_of(comparison);
   for (std::size_t i = 0; i < comparison.heads.size(); ++i) {
     const ComparedHeads& compared = comparison.heads[i];

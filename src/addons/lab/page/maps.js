@@ -28,7 +28,7 @@ function tile(head, index) {
     "button",
     { class: "tile", "data-head": head.id, click: () => update({ head: index, cell: null, picked: state.picked + 1 }) },
     canvas,
-    element("span", {}, `head ${head.head}`),
+    element("span", {}, head.id),
   );
   const draw = () => {
     button.setAttribute("aria-pressed", String(index === state.head));

@@ -16,7 +16,7 @@ export function headList(attentions) {
   return attentions.flatMap((attention, layer) =>
     Array.from({ length: attention.heads }, (_, head) => {
       const place = attention.title.startsWith("layer ") ? attention.title.slice(6) : attention.name;
-      return { layer, head, attention, place, id: `${place}.${head}`, name: `${attention.title} head ${head}` };
+      return { layer, head, attention, place, id: `${place}.${head}`, name: `head ${place}.${head}` };
     }),
   );
 }

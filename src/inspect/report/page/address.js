@@ -1,10 +1,7 @@
 // Keeps the selected head and example in the address of the page, so that a link opens the report there. An address is
-// #head=layer.1.3&beside=layer.0.2&example=4, or show=mean or mean-end, or example=input for the user's own sequence.
+// #head=1.3&beside=0.2&example=4, or show=mean or mean-end, or example=input for the user's own sequence.
 
-function headPath(index) {
-  const { layer, head } = report.heads[index];
-  return `${layerName(layer).replace(" ", ".")}.${head}`;
-}
+const headPath = (index) => report.heads[index].name;
 
 function address() {
   const shown = isMean() ? `show=${state.source}` : `example=${state.example < ownInputs ? "input" : state.example + 1 - ownInputs}`;

@@ -93,7 +93,8 @@ function clipped(token, longest = 12) {
 const attentionLayer = (layer) =>
   report.attentions?.[layer] ?? { name: `layer ${layer}`, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
 const layerName = (layer) => attentionLayer(layer).name;
-const headName = (h) => `${layerName(h.layer)} head ${h.head}`;
+const headName = (h) => `head ${h.name}`;
+const shortName = (h) => h.name.replace(/^[a-z]+\./, ""); // below the name of its attention
 
 // Returns the label of a head, qualified by its verdict.
 function claim(h) {

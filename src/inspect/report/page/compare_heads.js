@@ -1,7 +1,5 @@
 // The section on matched heads of the page of `thimble compare`: the maps of each pair on the same sequence.
 
-const headTitle = (run, { layer, head }) => `${report.layers[run][layer].name} head ${head}`;
-
 // Returns the map of a head of a run on an example.
 function matchedMap(trace, run, { layer, head }) {
   const { queries, keys, causal } = report.layers[run][layer];
@@ -9,12 +7,12 @@ function matchedMap(trace, run, { layer, head }) {
 }
 
 function matchFigure(pair, run, id) {
-  const canvas = element("canvas", { role: "img", "aria-label": `attention of ${headTitle(run, id)} of ${kRuns[run].name}` });
+  const canvas = element("canvas", { role: "img", "aria-label": `attention of head ${id.name} of ${kRuns[run].name}` });
   subscribe(["theme", `example${pair.second}`], () => {
     const traces = pair.examples[state[`example${pair.second}`]];
     thumbnail(canvas, matchedMap(traces[run === pair.first ? 0 : 1], run, id));
   });
-  return element("figure", {}, canvas, element("figcaption", {}, element("b", {}, kRuns[run].name), element("br"), headTitle(run, id)));
+  return element("figure", {}, canvas, element("figcaption", {}, element("b", {}, kRuns[run].name), element("br"), `head ${id.name}`));
 }
 
 function matchCard(pair, { head, match, overlap, elsewhere, chance }) {
@@ -46,7 +44,7 @@ function matchedHeads(pair, index) {
     { "data-choice": "example", change: (event) => update({ [`example${pair.second}`]: Number(event.target.value) }) },
     examples.map(([i, text]) => element("option", { value: i }, `${i + 1}: ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`)),
   );
-  const unmatched = pair.unmatched.map((head) => headTitle(pair.second, head)).join(", ");
+  const unmatched = pair.unmatched.map(({ name }) => `head ${name}`).join(", ");
   const mostShared = [...pair.matches].sort((a, b) => (b.match ? b.overlap : -1) - (a.match ? a.overlap : -1));
   return section(
     id,

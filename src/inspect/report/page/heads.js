@@ -84,12 +84,7 @@ function headGrid() {
         click: (event) => update(event.shiftKey ? { beside: index } : { head: index }),
       },
       canvas,
-      element(
-        "span",
-        {},
-        element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`),
-        element("em", {}, h.verdict === "important" ? h.label : ""),
-      ),
+      element("span", {}, element("b", {}, shortName(h)), element("em", {}, h.verdict === "important" ? h.label : "")),
     );
     button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);
     return { h, button, canvas };

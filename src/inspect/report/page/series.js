@@ -14,7 +14,7 @@ function seriesMap({ layer, head }) {
 function seriesTiles() {
   const tiles = report.heads.map((h, index) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
-    const name = element("span", {}, element("b", {}, `${layerName(h.layer).match(/\d+$/)}·${h.head}`));
+    const name = element("span", {}, element("b", {}, shortName(h)));
     const button = element(
       "button",
       { class: "tile", "aria-label": headName(h), "data-series-head": index, click: () => update({ head: index }) },

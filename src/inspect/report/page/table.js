@@ -24,13 +24,7 @@ function tableColumns() {
     cell: (h) => changeCell(h.ablation?.zero?.[key], h.ablation?.zero?.[interval], show),
   });
   return [
-    {
-      name: "layer",
-      about: "Layer of the head (from 0)",
-      value: (h) => h.layer,
-      cell: (h) => (report.attentions ? layerName(h.layer) : String(h.layer)),
-    },
-    { name: "head", about: "Head in its layer (from 0)", value: (h) => h.head, cell: (h) => String(h.head) },
+    { name: "head", about: "Layer and number of the head (from 0)", value: (h) => report.heads.indexOf(h), cell: (h) => h.name },
     {
       name: "label",
       about: "The pattern of the head, where pattern and effect agree",
@@ -93,7 +87,7 @@ function headTable() {
     element(
       "tr",
       { "data-head": index, click: () => update({ head: index }) },
-      columns.map((column, c) => element(c === 1 ? "th" : "td", c === 1 ? { scope: "row" } : {}, ...[column.cell(h)].flat())),
+      columns.map((column, c) => element(c === 0 ? "th" : "td", c === 0 ? { scope: "row" } : {}, ...[column.cell(h)].flat())),
     ),
   );
   const headings = columns.map((column) =>

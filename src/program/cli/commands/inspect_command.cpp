@@ -32,7 +32,7 @@ struct InspectArguments {
   std::optional<std::string> ablate;
   std::string smallest_effect = fmt::format("{}", kSmallestEffect);
   std::string html, npy, svg;
-  HeadOptions heads;
+  HeadChoice heads;
 
   // Returns the options, with what becomes of the report; of other analyses, it is part of the page only.
   InspectOptions inspection() const {
@@ -52,7 +52,7 @@ std::vector<std::string> positions(std::int64_t count) {
 
 void draw_head(const std::string& path, const HeadChoice& heads, const InspectReport& report) {
   const ModelConfig& model = report.config.model;
-  const HeadId id = heads.only(model);
+  const HeadId id = heads.only();
   const auto number = static_cast<std::size_t>(id.layer);
   const AttentionLayer layer = attention_layers(model)[number];
   const std::int64_t columns = report.keys(layer);
@@ -106,10 +106,8 @@ void check_patching(const InspectArguments& arguments) {
   require<ConfigError>(!one_pair || arguments.pairs == kUsualPairs,
                        "--pairs {}: --patch has one pair already; leave out its numbers or --pairs",
                        arguments.pairs);
-  const HeadOptions& heads = arguments.heads;
-  require<ConfigError>(!arguments.edges || (!heads.layer && !heads.attention && !heads.head),
-                       "--layer, --attention and --head do not apply to --edges, which measures every edge; "
-                       "leave them out");
+  require<ConfigError>(!arguments.edges || !arguments.heads.some(),
+                       "--heads does not apply to --edges, which measures every edge; leave it out");
 }
 
 int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
@@ -164,9 +162,10 @@ int run(InspectArguments& arguments) {
                        "--pairs {}: applies to --patch and --edges; give one of them", arguments.pairs);
   if (arguments.input) arguments.model.require_one_text(*arguments.input);
   const ModelSource model = arguments.model.open();
-  const HeadChoice heads = arguments.heads.choose(model.config.model);
+  HeadChoice heads = arguments.heads;
+  heads.choose(attention_layers(model.config.model));
   require_bound_fits(bound_of(arguments, model.config));
-  if (!arguments.svg.empty()) heads.only(model.config.model);
+  if (!arguments.svg.empty()) heads.only();
   if (arguments.input) {
     const InspectOptions usual;
     require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
@@ -216,11 +215,9 @@ void add_inspect(Command& program) {
   Option& npy = command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
                     .writable(require_writable_attention)
                     .value_name("DIR", Value::directory);
-  Option& svg =
-      command
-          .add_option("--svg", arguments->svg, "Draw one head, chosen with --layer or --attention and --head")
-          .writable()
-          .value_name("FILE", Value::file);
+  Option& svg = command.add_option("--svg", arguments->svg, "Draw one head, chosen with --heads")
+                    .writable()
+                    .value_name("FILE", Value::file);
   Option& input =
       command
           .add_option(
@@ -257,7 +254,7 @@ void add_inspect(Command& program) {
       .value_name("SHARE");
   command
       .add_option("--ablate", arguments->ablate,
-                  "Ablate these heads together: LAYER.HEAD, such as 0.1,1.0; cross.0.1 in an encoder-decoder")
+                  "Ablate these heads together, such as 0.1,1.0; cross.0.1 in an encoder-decoder")
       .excludes(examples)
       .excludes(html)
       .excludes(npy)

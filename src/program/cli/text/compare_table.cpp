@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 
+#include "inspect/effects/head_names.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
@@ -211,10 +212,7 @@ std::string values_text(const Comparison& comparison, bool all, std::size_t widt
   return out;
 }
 
-std::string head_text(const ModelConfig& model, HeadId id) {
-  return fmt::format("{} head {}", attention_layers(model)[static_cast<std::size_t>(id.layer)].title(),
-                     id.head);
-}
+std::string head_text(const ModelConfig& model, HeadId id) { return head_name(attention_layers(model), id); }
 
 std::string number_text(double x) { return std::isnan(x) ? "-" : fmt::format("{:.3f}", x); }
 

@@ -1,6 +1,7 @@
 // Output of the subcommand inspect.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,28 +14,20 @@
 
 namespace thimble::cli {
 
-// The heads to show; all by default. layer, head: as in HeadId.
-struct HeadChoice {
-  std::optional<std::int64_t> layer, head;
-
-  bool has(HeadId id) const {
-    return id.layer == layer.value_or(id.layer) && id.head == head.value_or(id.head);
-  }
-  HeadId only(const ModelConfig& model) const;  // throws ConfigError when there are several
-};
-
-// The options that choose heads.
-struct HeadOptions {
-  std::optional<std::int64_t> layer, head;
-  std::optional<std::string> attention;
-
+// The heads to show, all by default, and the option that chooses them.
+class HeadChoice {
+ public:
   void add_to(Command& command);
-  // Throws ConfigError when the model has no such layer, attention or head.
-  HeadChoice choose(const ModelConfig& model) const;
-};
+  void choose(std::span<const AttentionLayer> layers);  // throws ConfigError when there is no such head
 
-// Returns "--layer" for an encoder-only model, "--attention" for any other.
-const char* layer_option(const ModelConfig& model);
+  bool some() const { return names_.has_value(); }  // whether the user has chosen
+  bool has(HeadId id) const { return std::ranges::count(heads_, id) > 0; }
+  HeadId only() const;  // throws ConfigError when there are several
+
+ private:
+  std::optional<std::string> names_;
+  std::vector<HeadId> heads_;
+};
 
 // Prints the table of heads, a sentence for each, cumulative ablation, and mean attention maps.
 void print_report(const InspectReport& report, const HeadChoice& heads);
@@ -64,21 +57,20 @@ void show_ablation(const AblationReport& report, const Config& config, const Out
 // Returns "1000 test sequences", or of a data file that has more, "1000 of 1941 test sequences".
 std::string sample_text(const Config& config, std::int64_t sequences);
 
-// Returns "layer 0 head 1" or "cross.0 head 1".
+// Returns "head 0.1" or "head cross.0.1".
 std::string head_title(const ModelConfig& model, HeadId id);
 
-// The columns "layer" and "head" of a table. The first has numbers for an encoder-only model, otherwise the
-// names of attentions.
-class HeadColumns {
+// The first column of a table of heads: their names.
+class HeadColumn {
  public:
-  explicit HeadColumns(const ModelConfig& model);
+  explicit HeadColumn(const ModelConfig& model);
   std::string heading() const;
   std::string cell(HeadId id) const;
-  std::size_t width() const { return layer_ + 1 + head_; }
+  std::size_t width() const { return width_; }
 
  private:
-  std::vector<std::string> layers_;  // numbers or names
-  std::size_t layer_, head_;         // characters
+  std::vector<AttentionLayer> layers_;
+  std::size_t width_ = 4;  // characters
 };
 
 // Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.

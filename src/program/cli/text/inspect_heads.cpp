@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "inspect/effects/head_names.h"
 #include "inspect/report/svg.h"
 #include "program/cli/text/inspect.h"
 #include "thimble/engine/error.h"
@@ -15,81 +16,33 @@
 
 namespace thimble::cli {
 
-namespace {
-
-// Returns "layer 0" or "layers 0 to 3".
-std::string index_range(const char* what, std::int64_t count) {
-  return count == 1 ? fmt::format("{} 0", what) : fmt::format("{}s 0 to {}", what, count - 1);
-}
-
-std::string names_of(const std::vector<AttentionLayer>& layers) {
-  std::vector<std::string> names;
-  for (const AttentionLayer& layer : layers) names.push_back(layer.name());
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-}  // namespace
-
 std::string head_title(const ModelConfig& model, HeadId id) {
-  return fmt::format("{} head {}", attention_layers(model)[static_cast<std::size_t>(id.layer)].title(),
-                     id.head);
+  return "head " + head_name(attention_layers(model), id);
 }
 
-HeadColumns::HeadColumns(const ModelConfig& model) {
-  std::size_t widest = 0;
-  for (const AttentionLayer& layer : attention_layers(model)) {
-    layers_.push_back(layer.stack.empty() ? std::to_string(layer.index) : layer.name());
-    widest = std::max(widest, layers_.back().size());
-  }
-  constexpr std::size_t kLayer = 5, kHead = 4, kMinWidth = 2;
-  layer_ = std::max(kLayer, widest);
-  head_ = widest > kLayer ? kMinWidth : kHead;
+HeadColumn::HeadColumn(const ModelConfig& model) : layers_(attention_layers(model)) {
+  for (const AttentionLayer& layer : layers_)
+    width_ = std::max(width_, layer.head_name(layer.heads - 1).size());
 }
 
-std::string HeadColumns::heading() const { return fmt::format("{:<{}} head", "layer", width() - 5); }
+std::string HeadColumn::heading() const { return padded_right("head", width_); }
+std::string HeadColumn::cell(HeadId id) const { return padded_right(head_name(layers_, id), width_); }
 
-std::string HeadColumns::cell(HeadId id) const {
-  return fmt::format("{:>{}} {:>{}}", layers_[static_cast<std::size_t>(id.layer)], layer_, id.head, head_);
+void HeadChoice::add_to(Command& command) {
+  command.add_option("--heads", names_, "Show only these heads, such as 0.1,1.0 or '1.*' (layer.head from 0)")
+      .value_name("LIST");
+  command.add_former("--layer", "--heads '{}.*', for all of its heads");
+  command.add_former("--attention", "--heads '{}.*', for all of its heads");
+  command.add_former("--head", "--heads '*.{}', for all layers");
 }
 
-const char* layer_option(const ModelConfig& model) {
-  return model.kind == ModelKind::encoder ? "--layer" : "--attention";
+void HeadChoice::choose(std::span<const AttentionLayer> layers) {
+  if (names_ || !layers.empty()) heads_ = parse_heads(names_.value_or("*"), layers);
 }
 
-void HeadOptions::add_to(Command& command) {
-  Option& by_number = command.add_option("--layer", layer, "Show only this layer of an encoder (from 0)");
-  by_number.value_name("N");
-  command.add_option("--attention", attention, "Show only this attention, such as encoder.0 or cross.0")
-      .excludes(by_number)
-      .value_name("NAME");
-  command.add_option("--head", head, "Show only this head of each layer (from 0)").value_name("N");
-}
-
-HeadChoice HeadOptions::choose(const ModelConfig& model) const {
-  const std::vector<AttentionLayer> all = attention_layers(model);
-  HeadChoice choice{layer, head};
-  require<ConfigError>(!layer || model.kind == ModelKind::encoder,
-                       "--layer {}: is for encoder-only models; give --attention with one of {}",
-                       layer.value_or(0), names_of(all));
-  require<ConfigError>(!layer || (*layer >= 0 && *layer < std::ssize(all)),
-                       "--layer {}: there is no such layer; the model has {}", layer.value_or(0),
-                       index_range("layer", std::ssize(all)));
-  if (attention) {
-    const auto found = std::ranges::find(all, *attention, &AttentionLayer::name);
-    require<ConfigError>(found != all.end(), "--attention {}: there is no such attention; the model has {}",
-                         *attention, names_of(all));
-    choice.layer = found - all.begin();
-  }
-  require<ConfigError>(!head || (*head >= 0 && *head < model.heads),
-                       "--head {}: there is no such head; each layer of the model has {}", head.value_or(0),
-                       index_range("head", model.heads));
-  return choice;
-}
-
-HeadId HeadChoice::only(const ModelConfig& model) const {
-  require<ConfigError>((layer || attention_layers(model).size() == 1) && (head || model.heads == 1),
-                       "--svg draws one head; choose it with {} and --head", layer_option(model));
-  return {layer.value_or(0), head.value_or(0)};
+HeadId HeadChoice::only() const {
+  require<ConfigError>(heads_.size() == 1, "--svg draws one head; choose it with --heads");
+  return heads_.front();
 }
 
 std::string sample_text(const Config& config, std::int64_t sequences) {

@@ -129,7 +129,7 @@ void show_input(const ModelSource& model, const std::string& text, const HeadCho
   const Names names = vocabulary(model);
   if (!svg.empty()) {
     const ModelConfig& config = model.config.model;
-    const HeadId id = heads.only(config);
+    const HeadId id = heads.only();
     const AttentionLayer layer = attention_layers(config)[static_cast<std::size_t>(id.layer)];
     const auto labels = [&](bool of_source) {
       return names_of(of_source ? trace.source : trace.tokens, names);

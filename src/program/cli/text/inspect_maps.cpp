@@ -46,13 +46,12 @@ class MapCaption {
 }  // namespace
 
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  const bool chosen = heads.layer || heads.head;
   constexpr std::size_t kMaxShown = 4;
   const std::vector<AttentionLayer> all = attention_layers(report.config.model);
   std::vector<const HeadReport*> drawn;
   for (const HeadReport& head : report.heads)
     if (heads.has(head.effects.id)) drawn.push_back(&head);
-  const bool some = !chosen && drawn.size() > kMaxShown;
+  const bool some = !heads.some() && drawn.size() > kMaxShown;
   if (some) {
     std::ranges::stable_sort(drawn, std::greater(),
                              [](const HeadReport* h) { return h->effects.importance.raw; });
@@ -76,9 +75,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
   }
   print_out("\n");
-  if (some)
-    print_out("The {} most important heads; {} and --head choose others.\n", kMaxShown,
-              layer_option(report.config.model));
+  if (some) print_out("The {} most important heads; --heads chooses others.\n", kMaxShown);
   print_out("{}", wrapped(caption.text(), width));
   write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
 }

@@ -65,7 +65,7 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
               wrapped(fmt::format("corrupted  {}", fmt::join(report.corrupted, " ")), width, 11));
   }
   print_out("Share of the logit difference that one head carries:\n\n");
-  const HeadColumns columns(model);
+  const HeadColumn columns(model);
   const bool intervals = report.pairs > 1;
   print_out("{} {} {}\n", columns.heading(), padded_right("noising", intervals ? kEffectWidth : 9),
             "denoising");

@@ -129,7 +129,7 @@ std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   constexpr std::size_t kMinWidth = 11;
-  const HeadColumns first(report.config.model);
+  const HeadColumn first(report.config.model);
   std::vector<Column> columns = table_columns(report, width);
   const auto left_out = remove_columns(columns, width - first.width() - 1 - kMinWidth);
   std::size_t widest = kHeadAndLabel - first.width() - 1;
