@@ -88,6 +88,23 @@ TEST_CASE("rounding explains how far logits are from the sum of their parts", "[
   }
 }
 
+TEST_CASE("rounding of a residual stream that grows and shrinks again is explained", "[inspect]") {
+  for (const Config& config : attributable()) {
+    Evaluator evaluator(config);
+    evaluator.select(Split::test, 12);
+    ParameterStore& store = evaluator.model().parameters();
+    for (const auto& [layer, size] : {std::pair{"layers.0.", 1e5}, std::pair{"layers.1.", -1e5}})
+      for (std::size_t i = 0; i < store.entries().size(); ++i) {
+        const std::string& name = store.entries()[i].name;
+        if (name.find(layer) == std::string::npos || !name.ends_with("linear2.bias")) continue;
+        for (Real& x : store.values(Parameter{static_cast<int>(i)})) x += static_cast<Real>(size);
+      }
+    const Attribution attribution = attribution_of(evaluator);
+    CAPTURE(attribution.warning, to_yaml(config));
+    CHECK((attribution.inexact == 0 && attribution.labels > 0));
+  }
+}
+
 TEST_CASE("a part that is missing or wrong by a thousandth exceeds the rounding bound", "[inspect]") {
   for (const Config& base : attributable()) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
