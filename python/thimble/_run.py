@@ -28,12 +28,14 @@ class Score(NamedTuple):
 class Head:
     """What a head attends to, and what it costs to ablate it, on a sample of the test split.
 
-    label: its name by its scores, "" for none; sentence: what that rests on; scores: a Score by name; ablation: by
-    kind ("zero", "mean", "resample") the change in loss and accuracy with its interval.
+    name: as commands take it, "1.0" or "cross.1.0"; label: what it does by its scores, "" for none; sentence: what that
+    rests on; scores: a Score by name; ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy
+    with its interval.
     """
 
     def __init__(self, result: Mapping[str, Any]):
         self.result = result
+        self.name: str = result["name"]
         self.layer: int = result["layer"]
         self.head: int = result["head"]
         self.label: str = result["label"]
@@ -44,7 +46,7 @@ class Head:
         self.ablation: Dict[str, Any] = result.get("ablation", {})
 
     def __repr__(self) -> str:
-        return f"Head {self.layer}.{self.head}: {self.sentence or self.label}"
+        return f"Head {self.name}: {self.sentence or self.label}"
 
 
 class Attention(NamedTuple):

@@ -110,6 +110,7 @@ def test_metrics_are_columns(run):
 def test_heads(run):
     heads = run.heads
     assert [(head.layer, head.head) for head in heads] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert heads[2].name == "1.0" and run.ablate([heads[2].name]) == run.ablate([(1, 0)])
     theirs = said("inspect", "runs/r2", "--examples", "0")["heads"][3]
     assert heads[3].scores["mirror"].value == theirs["scores"]["mirror"]["value"]
     assert heads[3].scores["special"].value is None  # was not measured

@@ -13,7 +13,7 @@ namespace thimble {
 
 class ReferenceModels {
  public:
-  static constexpr std::int64_t kMaxCounted = 3'000'000;  // training tokens
+  static constexpr std::int64_t kMaxCounted = 2'500'000;  // training tokens
 
   // Counts the text of the training split, or its start. For a task without a text, there are no models.
   explicit ReferenceModels(const Dataset&);
