@@ -106,8 +106,8 @@ std::string sentence(const HeadEvent&);
 // block elements, or with `plain` ASCII characters. Empty without snapshots.
 std::string draw(const std::vector<HeadSnapshot>&, bool plain, std::size_t width = 80, Patterns = {});
 
-// Returns {"timeline": [{"step", "loss", "sequences", "labels", "heads": [{"layer", "head", "scores",
-// "eligible"}]}], "events": [sentence], "curves": [{"step", "split", "loss", "accuracy", "sequences",
+// Returns {"timeline": [{"step", "loss", "sequences", "labels", "heads": [{"layer", "head", "name",
+// "scores", "eligible"}]}], "events": [sentence], "curves": [{"step", "split", "loss", "accuracy", "sequences",
 // "labels"}]}
 Json to_json(const Timeline&);
 

@@ -31,12 +31,13 @@ class AttributionObserver : public ChunkHooks {
     std::int64_t row;  // of (B T)
     std::size_t label;
     double share;
-    double error = 0;  // of the residual stream
+    double error = 0;  // rounding that the residual stream explains, in standard deviations
   };
   struct Label {
     std::int64_t row;  // of the logits
     std::int32_t token;
-    double error = 0, terms = 0;  // of the residual stream; sizes of the products that make the logit of it
+    double error = 0;  // that of its readings, scaled by the final norm
+    double terms = 0;  // sizes of the products from the final norm to the logit
   };
   // Return the index of a part in names_.
   std::size_t layer_part(std::size_t layer, std::int64_t head = 0) const;

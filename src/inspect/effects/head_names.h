@@ -18,9 +18,9 @@ std::string head_name(std::span<const AttentionLayer> layers, HeadId id);
 Json head_json(HeadId id, const std::string& attention = "");
 Json head_json(std::span<const AttentionLayer> layers, HeadId id);
 
-// Returns the heads of a list of names, "0.1,1.*", in ascending order; "*" stands for any text, and for an
-// encoder-only model, "encoder.0.1" is also a name. Throws ConfigError, with the names that there are, for an
-// unknown or repeated name.
+// Returns the heads of a list of names, "0.1,1.*", in ascending order. They may be patterns of a shell, in which
+// "*" stands for any text; for an encoder-only model, "encoder.0.1" is also a name. Throws ConfigError, with the
+// names that there are, for an unknown or repeated name.
 std::vector<HeadId> parse_heads(std::string_view list, std::span<const AttentionLayer> layers);
 
 }  // namespace thimble
