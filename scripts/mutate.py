@@ -140,7 +140,7 @@ class Builder:
         """The target whose compile options a source needs."""
         if "/tasks/" in path:
             return "thimble_train_tasks"
-        kind = "f32" if "THIMBLE_PRECISION" in (ROOT / path).read_text() else "common"
+        kind = "f32" if re.search(r"THIMBLE_PRECISION|<Real>\(", (ROOT / path).read_text()) else "common"
         return f"thimble_{path.split('/')[1]}_{kind}"
 
     def units(self, paths):

@@ -18,6 +18,7 @@
 #include "thimble/train/train.h"
 #include "train/config/differences.h"
 #include "train/config/fields.h"
+#include "train/config/with_precision.h"
 #include "train/data/task_page.h"
 #include "train/files/memory.h"
 #include "train/files/version.h"
@@ -25,13 +26,6 @@
 #include "train/step/gradcheck_json.h"
 
 namespace thimble {
-
-inline namespace f32 {
-std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options);
-}
-namespace f64 {
-std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options);
-}
 
 namespace lab {
 
@@ -69,9 +63,8 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
     const Config config = prepare(options);
     require_room(training_memory(config));
-    std::unique_ptr<Session> made = config.train.precision == Precision::float32
-                                        ? f32::make_session(config, options)
-                                        : f64::make_session(config, options);
+    std::unique_ptr<Session> made =
+        with_precision(config, [&]<class R>() { return make_session<R>(config, options); });
     Json json = made->describe();
     json["buffers"] = made->buffers();
     if (before != nullptr) made->take_history(*before);

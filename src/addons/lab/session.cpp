@@ -25,8 +25,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options);
-
 namespace {
 
 // Other values in place of those of a buffer, for the lifetime of the object.
@@ -389,9 +387,11 @@ class Run final : public lab::Session, private TrainObserver {
 
 }  // namespace
 
-std::unique_ptr<lab::Session> make_session(const Config& config, const lab::SessionOptions& options) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+std::unique_ptr<lab::Session> lab::make_session<Real>(const Config& config, const SessionOptions& options) {
   return std::make_unique<Run>(config, options);
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

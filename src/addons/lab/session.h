@@ -56,6 +56,10 @@ class Session {
   virtual void take_history(Session& from) = 0;
 };
 
+// Opens a session that computes in the precision R, float or double.
+template <class R>
+std::unique_ptr<Session> make_session(const Config& config, const SessionOptions& options);
+
 // Throws ConfigError if the estimate exceeds the memory that an instance may have, a bound if it exceeds it twice over.
 void require_room(const MemoryEstimate&, bool is_bound = false);
 

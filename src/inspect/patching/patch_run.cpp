@@ -8,11 +8,6 @@
 #include "thimble/train/run.h"
 
 namespace thimble {
-inline namespace THIMBLE_PRECISION {
-
-PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted);
-PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs);
-EdgesReport run_edges(const ModelSource& model, std::int64_t pairs);
 
 namespace {
 
@@ -23,7 +18,8 @@ std::vector<InputPair> select_pairs(Evaluator& evaluator, std::int64_t pairs) {
 
 }  // namespace
 
-PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
+template <>
+PatchingReport run_patching<Real>(const ModelSource& model, std::int64_t clean, std::int64_t corrupted) {
   Evaluator evaluator(model.config, *model.open());
   const std::int64_t available = evaluator.dataset().size(Split::test);
   for (const std::int64_t index : {clean, corrupted})
@@ -33,12 +29,14 @@ PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::i
   return patching(evaluator, std::array{InputPair{clean, corrupted}});
 }
 
-PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs) {
+template <>
+PatchingReport run_patching_pairs<Real>(const ModelSource& model, std::int64_t pairs) {
   Evaluator evaluator(model.config, *model.open());
   return patching(evaluator, select_pairs(evaluator, pairs));
 }
 
-EdgesReport run_edges(const ModelSource& model, std::int64_t pairs) {
+template <>
+EdgesReport run_edges<Real>(const ModelSource& model, std::int64_t pairs) {
   (void)EdgeGraph(model.config.model);  // throws before any work for a model without edges
   Evaluator evaluator(model.config, *model.open());
   const std::vector<InputPair> all = select_pairs(evaluator, pairs);
@@ -46,5 +44,4 @@ EdgesReport run_edges(const ModelSource& model, std::int64_t pairs) {
   return measure_edges(runner, model.config.train.seed);
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "inspect/patching/pairs.h"
-#include "thimble/inspect/patching_report.h"
+#include "thimble/inspect/patch.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -33,4 +33,13 @@ PatchingReport measure_patching(PairRunner& runner);
 PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs);
 
 }  // namespace THIMBLE_PRECISION
+
+// Jobs of patch.h in the precision R, float or double.
+template <class R>
+PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted);
+template <class R>
+PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs);
+template <class R>
+EdgesReport run_edges(const ModelSource& model, std::int64_t pairs);
+
 }  // namespace thimble

@@ -1,25 +1,18 @@
 #include "thimble/inspect/inspect.h"
 #include "inspect/effects/head_names.h"
+#include "inspect/report/inspect_run.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "train/config/with_precision.h"
 
 namespace thimble {
 
-inline namespace f32 {
-InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
-}
-namespace f64 {
-InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
-}
-
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   require_heads(model.config.model);
-  const bool single = model.config.train.precision == Precision::float32;
-  InspectReport report = single ? f32::run_inspection(model, options) : f64::run_inspection(model, options);
+  InspectReport report =
+      with_precision(model.config, [&]<class R>() { return run_inspection<R>(model, options); });
   if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
   for (const HeadReport& head : report.heads)
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
@@ -29,8 +22,7 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
 
 AblationReport ablate(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
   require_heads(model.config.model);
-  const bool single = model.config.train.precision == Precision::float32;
-  return single ? f32::run_ablation(model, heads, sequences) : f64::run_ablation(model, heads, sequences);
+  return with_precision(model.config, [&]<class R>() { return run_ablation<R>(model, heads, sequences); });
 }
 
 namespace {

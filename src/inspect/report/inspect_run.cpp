@@ -1,4 +1,4 @@
-#include "thimble/inspect/inspect.h"
+#include "inspect/report/inspect_run.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,12 +13,9 @@
 #include "thimble/train/run.h"
 
 namespace thimble {
-inline namespace THIMBLE_PRECISION {
 
-InspectReport run_inspection(const ModelSource& model, const InspectOptions& options);
-AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences);
-
-InspectReport run_inspection(const ModelSource& model, const InspectOptions& options) {
+template <>
+InspectReport run_inspection<Real>(const ModelSource& model, const InspectOptions& options) {
   Evaluator evaluator(model.config, *model.open());
   evaluator.select(Split::test, options.sequences);
   InspectReport report;
@@ -81,11 +78,12 @@ InspectReport run_inspection(const ModelSource& model, const InspectOptions& opt
   return report;
 }
 
-AblationReport run_ablation(const ModelSource& model, std::span<const HeadId> heads, std::int64_t sequences) {
+template <>
+AblationReport run_ablation<Real>(const ModelSource& model, std::span<const HeadId> heads,
+                                  std::int64_t sequences) {
   Evaluator evaluator(model.config, *model.open());
   evaluator.select(Split::test, sequences);
   return measure_ablation(evaluator, heads);
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -1,4 +1,4 @@
-#include "thimble/inspect/checkpoint_series.h"
+#include "inspect/timeline/run_series.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -11,10 +11,6 @@
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-std::vector<SeriesStep> run_series(
-    const ModelSource& model,
-    const std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>>& checkpoints, std::int64_t examples);
 
 namespace {
 
@@ -40,7 +36,10 @@ SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examp
 
 }  // namespace
 
-std::vector<SeriesStep> run_series(
+}  // namespace THIMBLE_PRECISION
+
+template <>
+std::vector<SeriesStep> run_series<Real>(
     const ModelSource& model,
     const std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>>& checkpoints,
     std::int64_t examples) {
@@ -58,5 +57,4 @@ std::vector<SeriesStep> run_series(
   return steps;
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -12,8 +12,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-HeadLog make_head_log(const Config& config);
-
 namespace {
 
 Json rounded_or_null(const HeadScore& score, double number) {
@@ -72,7 +70,10 @@ Json score_heads(Evaluator& evaluator, WeightsView weights) {
 
 }  // namespace
 
-HeadLog make_head_log(const Config& config) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+HeadLog make_head_log<Real>(const Config& config) {
   require<DataError>(config.data.validation > 0,
                      "train.log_heads: requires validation sequences, data.validation is {}",
                      config.data.validation);
@@ -81,5 +82,4 @@ HeadLog make_head_log(const Config& config) {
   return [evaluator](WeightsView weights) { return score_heads(*evaluator, weights); };
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

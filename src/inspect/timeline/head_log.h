@@ -18,5 +18,7 @@ inline constexpr std::int64_t kLoggedSequences = 128;
 // head. In other models each head has "attention", the name of its layer, and these three of its own. "heads" is
 // empty when the weights are not finite. Throws DataError when the config has no validation sequences.
 HeadLog head_log(const Config& config);
+template <class R>  // float or double
+HeadLog make_head_log(const Config& config);
 
 }  // namespace thimble

@@ -11,7 +11,12 @@
 #include <string_view>
 
 #include "inspect/effects/head_names.h"
+#include "inspect/scores/require_heads.h"
+#include "inspect/timeline/head_log.h"
+#include "inspect/timeline/run_series.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
+#include "train/config/with_precision.h"
 
 namespace thimble {
 
@@ -112,6 +117,19 @@ Timeline read_timeline(const RunDirectory& run, const RunState& state) {
   samples.move_to(timeline.samples);
   std::ranges::stable_sort(timeline.curves, {}, &CurvePoint::step);
   return timeline;
+}
+
+HeadLog head_log(const Config& config) {
+  require_heads(config.model);
+  return with_precision(config, [&]<class R>() { return make_head_log<R>(config); });
+}
+
+std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples,
+                                               std::vector<std::string>& remarks) {
+  if (model.run.empty() || !model.config.train.checkpoint_series) return {};
+  require_heads(model.config.model);
+  const auto checkpoints = model.run.series(model.file, remarks);
+  return with_precision(model.config, [&]<class R>() { return run_series<R>(model, checkpoints, examples); });
 }
 
 Json to_json(const Timeline& timeline) {

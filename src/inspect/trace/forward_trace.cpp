@@ -1,34 +1,19 @@
 // Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
 #include "thimble/inspect/forward_trace.h"
 #include "inspect/scores/require_heads.h"
+#include "inspect/trace/trace_observer.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/lens_names.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "train/config/with_precision.h"
 #include "train/data/rows.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
 
-#define THIMBLE_TRACES                                                                                \
-  ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);          \
-  void run_split(const ModelSource& model, Split split, std::int64_t count,                           \
-                 const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options); \
-  std::vector<Hypothesis> run_generation(                                                             \
-      const ModelSource& model, const std::vector<std::int32_t>& tokens, const Generation& how,       \
-      const std::function<void(std::span<const std::int32_t>)>& on_tokens);
-
-inline namespace f32 {
-THIMBLE_TRACES
-}
-namespace f64 {
-THIMBLE_TRACES
-}
-
 namespace {
-
-bool single(const ModelSource& model) { return model.config.train.precision == Precision::float32; }
 
 // Returns the length of the longest input of the user.
 std::int64_t max_input_length(const Config& config) {
@@ -135,8 +120,8 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
     written += part;
   };
   std::vector<GeneratedSequence> sequences;
-  for (const Hypothesis& hypothesis : single(model) ? f32::run_generation(model, tokens, how, on_tokens)
-                                                    : f64::run_generation(model, tokens, how, on_tokens)) {
+  const auto run = [&]<class R>() { return run_generation<R>(model, tokens, how, on_tokens); };
+  for (const Hypothesis& hypothesis : with_precision(model.config, run)) {
     GeneratedSequence& sequence = sequences.emplace_back();
     sequence.log_probability = hypothesis.log_probability;
     sequence.log_probabilities = hypothesis.log_probabilities;
@@ -178,7 +163,7 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
 
 ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
-  return single(model) ? f32::run_input(model, tokens) : f64::run_input(model, tokens);
+  return with_precision(model.config, [&]<class R>() { return run_input<R>(model, tokens); });
 }
 
 std::int64_t readable(const ModelSource& model, Split split, std::int64_t count) {
@@ -192,8 +177,7 @@ void trace_split(const ModelSource& model, Split split, std::int64_t count,
                  const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
   require_heads(model.config.model);
   count = readable(model, split, count);
-  single(model) ? f32::run_split(model, split, count, visit, options)
-                : f64::run_split(model, split, count, visit, options);
+  with_precision(model.config, [&]<class R>() { run_split<R>(model, split, count, visit, options); });
 }
 
 std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {

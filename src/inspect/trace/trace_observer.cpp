@@ -8,16 +8,9 @@
 #include "inspect/circuits/logit_lens.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/train/run.h"
-#include "train/step/generation.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);
-void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);
-std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       const Generation& how, const OnTokens& on_tokens);
 
 void TraceObserver::begin(const Chunk& chunk) {
   batch_ = &chunk.batch;
@@ -128,11 +121,6 @@ class Intervened : public Hooks {
 
 }  // namespace
 
-ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens) {
-  const Evaluator evaluator(model.config, *model.open());
-  return trace_tokens(evaluator.model(), evaluator.dataset(), tokens);
-}
-
 ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
                           const std::vector<std::int32_t>& tokens, ChunkHooks* interventions) {
   Chunk chunk;
@@ -177,8 +165,18 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   return trace;
 }
 
-std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
-                                       const Generation& how, const OnTokens& on_tokens) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+ForwardTrace run_input<Real>(const ModelSource& model, const std::vector<std::int32_t>& tokens) {
+  const Evaluator evaluator(model.config, *model.open());
+  return trace_tokens(evaluator.model(), evaluator.dataset(), tokens);
+}
+
+template <>
+std::vector<Hypothesis> run_generation<Real>(const ModelSource& model,
+                                             const std::vector<std::int32_t>& tokens, const Generation& how,
+                                             const OnTokens& on_tokens) {
   const Evaluator evaluator(model.config, *model.open());
   Batch batch;
   batch.sequences = 1;
@@ -187,8 +185,9 @@ std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vect
   return hypotheses(evaluator.model(), evaluator.dataset(), batch, how, on_tokens);
 }
 
-void run_split(const ModelSource& model, Split split, std::int64_t count,
-               const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
+template <>
+void run_split<Real>(const ModelSource& model, Split split, std::int64_t count,
+                     const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
   Evaluator evaluator(model.config, *model.open());
   if (options.untrained) evaluator.model().init(*options.untrained);
   evaluator.select(split, count);
@@ -198,5 +197,4 @@ void run_split(const ModelSource& model, Split split, std::int64_t count,
   evaluator.observe(hooks);
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

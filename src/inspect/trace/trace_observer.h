@@ -7,6 +7,7 @@
 #include "inspect/scores/whole_weights.h"
 #include "thimble/inspect/forward_trace.h"
 #include "train/step/evaluator.h"
+#include "train/step/generation.h"
 
 namespace thimble {
 
@@ -49,4 +50,15 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
                           const std::vector<std::int32_t>& tokens, ChunkHooks* interventions = nullptr);
 
 }  // namespace THIMBLE_PRECISION
+
+// Jobs of forward_trace.h in the precision R, float or double.
+template <class R>
+ForwardTrace run_input(const ModelSource& model, const std::vector<std::int32_t>& tokens);
+template <class R>
+void run_split(const ModelSource& model, Split split, std::int64_t count,
+               const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options);
+template <class R>
+std::vector<Hypothesis> run_generation(const ModelSource& model, const std::vector<std::int32_t>& tokens,
+                                       const Generation& how, const OnTokens& on_tokens);
+
 }  // namespace thimble

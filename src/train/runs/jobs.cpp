@@ -13,17 +13,18 @@
 #include "train/step/references.h"
 
 namespace thimble {
-inline namespace THIMBLE_PRECISION {
 
-EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
-                          std::vector<Prediction>* predictions) {
+template <>
+EvalResult run_evaluation<Real>(const ModelSource& source, Split split, std::int64_t limit,
+                                std::vector<Prediction>* predictions) {
   Evaluator evaluator(source.config, *source.open());
   EvalResult result = evaluator.evaluate(split, limit, predictions);
   result.references = ReferenceModels(evaluator.dataset()).losses(split, result.sequences);
   return result;
 }
 
-std::vector<GradcheckResult> run_model_check(const Config& config) {
+template <>
+std::vector<GradcheckResult> run_model_check<Real>(const Config& config) {
   const Dataset dataset = make_dataset(config);
   const std::unique_ptr<Model> model = make_model(config.model, dataset);
   model->init(config.train.seed);
@@ -44,7 +45,8 @@ std::vector<GradcheckResult> run_model_check(const Config& config) {
   return gradcheck(model->parameters(), loss, 1, [&](double share) { progress.advance(share); });
 }
 
-std::vector<GradcheckResult> run_op_checks(const std::string& only) {
+template <>
+std::vector<GradcheckResult> run_op_checks<Real>(const std::string& only) {
   std::vector<GradcheckResult> results;
   std::set<std::string> ops;
   const std::vector<GradcheckCase> cases = gradcheck_cases();
@@ -61,5 +63,4 @@ std::vector<GradcheckResult> run_op_checks(const std::string& only) {
   return results;
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -1,17 +1,21 @@
-// Jobs of train.h and run.h in one precision; train.cpp dispatches between the two.
+// Jobs of train.h in the precision R, float or double.
 #pragma once
 
-#include "thimble/engine/real.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 
 namespace thimble {
-inline namespace THIMBLE_PRECISION {
 
+// Does what train() does, without comparing the options of ranks.
+template <class R>
+TrainResult run_training(const Config& config, const TrainOptions& options);
+
+template <class R>
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
                           std::vector<Prediction>* predictions);
+template <class R>
 std::vector<GradcheckResult> run_model_check(const Config& config);
+template <class R>
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

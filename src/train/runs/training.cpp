@@ -8,6 +8,7 @@
 #include "thimble/train/run.h"
 #include "thimble/train/tokenization.h"
 #include "train/files/checkpoint.h"
+#include "train/runs/jobs.h"
 #include "train/step/generation.h"
 #include "train/step/references.h"
 
@@ -257,9 +258,11 @@ TrainResult TrainingRun::result() const {
   return so_far;
 }
 
-TrainResult run_training(const Config& config, const TrainOptions& options) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+TrainResult run_training<Real>(const Config& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -17,9 +17,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Does what train() of train.h does, without checking memory.
-TrainResult run_training(const Config& config, const TrainOptions& options);
-
 // A call of train(): the trainer, the run directory and the state. run() makes all steps; a caller that makes
 // each step itself calls start(), then record() after each until it returns a value, and finish() with that.
 class TrainingRun {

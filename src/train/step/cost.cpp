@@ -9,6 +9,7 @@
 #include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "thimble/train/prediction.h"
+#include "train/config/with_precision.h"
 #include "train/data/rows.h"
 #include "train/files/text/format.h"
 #include "train/files/thread_pool.h"
@@ -284,6 +285,10 @@ MemoryEstimate inspection_bound(const Config& config, std::int64_t sequences, st
                     numbers * (sizeof(double) + (output == ReportOutput::none ? 0 : kValue) +
                                (output == ReportOutput::json ? kText : 0));
   return bound;
+}
+
+ModelPlan plan_model(const Config& config, const Batch& batch, const PlanOptions& options) {
+  return with_precision(config, [&]<class R>() { return run_plan<R>(config, batch, options); });
 }
 
 ModelPlan plan_pass(const Config& config, std::int64_t sequences, const PlanOptions& options) {

@@ -20,7 +20,10 @@ struct PlannedHooks : Hooks {
 
 }  // namespace
 
-ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& options) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+ModelPlan run_plan<Real>(const Config& config, const Batch& batch, const PlanOptions& options) {
   const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
   Tape tape(Tape::Mode::plan);
   tape.bind_plan(model->parameters(), options.gradients);
@@ -47,5 +50,4 @@ ModelPlan run_plan(const Config& config, const Batch& batch, const PlanOptions& 
   return plan;
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -33,8 +33,10 @@ struct ModelPlan {
   std::vector<OpCost> ops;  // the bytes add up to tape_bytes
 };
 
-// Returns the cost of a pass over the batch.
+// Returns the cost of a pass over the batch; run_plan that of a pass in the precision R, whatever the config says.
 ModelPlan plan_model(const Config&, const Batch&, const PlanOptions&);
+template <class R>
+ModelPlan run_plan(const Config&, const Batch&, const PlanOptions&);
 
 // Returns the cost of a pass over `sequences` of the maximum length, with a label at every position.
 ModelPlan plan_pass(const Config&, std::int64_t sequences, const PlanOptions&);
