@@ -149,12 +149,11 @@ TEST_CASE("the logit difference of a pair does not depend on the pairs beside it
 TEST_CASE("a patch that hooks nothing is an error", "[inspect]") {
   Trained trained(rich_config());
   PairRunner runner(trained.evaluator, draw_pairs(trained.evaluator, 4));
-  AttentionLayer layer = trained.evaluator.model().attention_layers()[0];
-  const Tensor donor({4, trained.evaluator.dataset().length(), layer.heads * layer.d_value});
+  const std::vector<AttentionLayer>& layers = trained.evaluator.model().attention_layers();
+  const Tensor donor({4, trained.evaluator.dataset().length(), layers[0].heads * layers[0].d_value});
   const auto patch = [&](HeadId head, std::optional<std::int64_t> position) {
-    runner.differences(PairRunner::Side::clean, "head 2.0", [&](std::size_t) {
-      return std::make_unique<HeadPatchHooks>(layer, head, donor, position);
-    });
+    runner.differences(PairRunner::Side::clean, "head 2.0",
+                       [&](std::size_t) { return patch_head(layers, head, donor, position); });
   };
   CHECK_NOTHROW(patch({1, 0}, 6));
   CHECK_THROWS_WITH(patch({2, 0}, {}), "patching head 2.0: nothing was replaced; the model has no such site");

@@ -128,16 +128,15 @@ TEST_CASE("replacing the context of a recurrent decoder by itself changes nothin
     const double loss = trained.evaluator.run([&] { return std::make_unique<Capture>(sites); }).loss;
     const HeadId head{0, 0};
     for (const std::int64_t shift : {0, 1}) {
-      const Substitute substitute = [&](std::int64_t sequence, std::int64_t t) {
-        return std::as_const(contexts).matrix().row(sequence * time + (t + shift) % time);
+      const Substitute substitute = [&](const HeadRow& own) {
+        return std::as_const(contexts).matrix().row(own.sequence * time + (own.position + shift) % time);
       };
-      const double replaced =
-          trained.evaluator
-              .run([&] {
-                return std::make_unique<Ablation>(trained.evaluator.model().attention_layers(),
-                                                  std::span(&head, 1), substitute);
-              })
-              .loss;
+      const double replaced = trained.evaluator
+                                  .run([&] {
+                                    return replace_heads(trained.evaluator.model().attention_layers(),
+                                                         std::span(&head, 1), substitute);
+                                  })
+                                  .loss;
       CHECK((replaced == loss) == (shift == 0));
     }
   }

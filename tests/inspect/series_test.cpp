@@ -11,8 +11,6 @@ using namespace thimble;
 
 namespace {
 
-const Substitute kNothing = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
-
 // Returns every head of every attention, alternating between high and low layers.
 std::vector<HeadId> all_heads(const Evaluator& evaluator) {
   std::vector<HeadId> heads;
@@ -26,9 +24,8 @@ std::vector<HeadId> all_heads(const Evaluator& evaluator) {
 }
 
 EvalResult without(Evaluator& evaluator, std::span<const HeadId> heads, const BlockInput* from = nullptr) {
-  return evaluator.run(
-      [&] { return std::make_unique<Ablation>(evaluator.model().attention_layers(), heads, kNothing); },
-      Tape::Mode::inference, from);
+  return evaluator.run([&] { return replace_heads(evaluator.model().attention_layers(), heads); },
+                       Tape::Mode::inference, from);
 }
 
 std::size_t block_of(const Evaluator& evaluator, HeadId head) {
@@ -74,8 +71,7 @@ TEST_CASE("cumulative ablation in a series equals whole passes", "[inspect]") {
     std::vector<std::size_t> blocks;
     for (const HeadId& head : heads) blocks.push_back(block_of(evaluator, head));
     const std::vector<EvalResult> series = evaluator.run_series(blocks, [&](std::size_t k) {
-      return std::make_unique<Ablation>(evaluator.model().attention_layers(), std::span(heads).first(k + 1),
-                                        kNothing);
+      return replace_heads(evaluator.model().attention_layers(), std::span(heads).first(k + 1));
     });
     REQUIRE(series.size() == heads.size());
     for (std::size_t k = 0; k < heads.size(); ++k) {

@@ -5,22 +5,12 @@
 #include <numeric>
 
 #include "inspect/effects/head_names.h"
+#include "inspect/effects/replace_heads.h"
 #include "thimble/engine/attention.h"
 #include "thimble/engine/error.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-namespace {
-
-std::vector<std::vector<Real>> rows_of(ConstMatrixView value) {
-  std::vector<std::vector<Real>> all;
-  for (std::int64_t row = 0; row < value.rows; ++row)
-    all.emplace_back(value.row(row), value.row(row) + value.cols);
-  return all;
-}
-
-}  // namespace
 
 bool Interventions::replace(Site site, const Shape& shape, MatrixView value) {
   bool replaced = false;
@@ -34,29 +24,24 @@ bool Interventions::replace(Site site, const Shape& shape, MatrixView value) {
       replaced = true;
     }
   }
-  if (site.kind != SiteKind::head_output) return replaced;
-  const std::int64_t width = layers_[static_cast<std::size_t>(site.layer)].d_value;
-  for (const auto& [head, donor] : patches) {
-    const auto found = donor.find(site);
-    if (head.layer != site.layer || found == donor.end()) continue;
-    const std::int64_t shared = std::min<std::int64_t>(value.rows, std::ssize(found->second));
-    for (std::int64_t row = 0; row < shared; ++row)
-      std::copy_n(found->second[static_cast<std::size_t>(row)].begin() + head.head * width, width,
-                  value.row(row) + head.head * width);
-    replaced = true;
-  }
-  for (const HeadId& head : ablated) {
-    if (head.layer != site.layer) continue;
-    for (std::int64_t row = 0; row < value.rows; ++row)
-      std::fill_n(value.row(row) + head.head * width, width, Real{0});
-    replaced = true;
-  }
+  for (const auto& head : heads) replaced |= head->replace(site, shape, value);
   return replaced;
 }
 
 void Interventions::observe(Site site, const Shape&, ConstMatrixView value) {
-  if (site.kind == SiteKind::head_output) outputs[site] = rows_of(value);
-  if (site.kind == SiteKind::projections) projections[site] = rows_of(value);
+  if (site.kind != SiteKind::head_output && site.kind != SiteKind::projections) return;
+  auto& all = (site.kind == SiteKind::head_output ? outputs : projections)[site.start()];
+  for (std::int64_t row = 0; row < value.rows; ++row)
+    all.emplace_back(value.row(row), value.row(row) + value.cols);
+}
+
+std::unique_ptr<Replace> patch_head(std::span<const AttentionLayer> layers, HeadId head,
+                                    Interventions::Outputs donor) {
+  return replace_heads(layers, {&head, 1}, [donor = std::move(donor)](const HeadRow& own) {
+    const auto found = donor.find({SiteKind::head_output, static_cast<std::int32_t>(own.layer)});
+    const bool has_row = found != donor.end() && own.position < std::ssize(found->second);
+    return has_row ? found->second[static_cast<std::size_t>(own.position)].data() : own.values;
+  });
 }
 
 Json vectors_of(const Model& model, const Interventions::Outputs& projections, HeadId id,

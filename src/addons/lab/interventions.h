@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "thimble/train/json.h"
-#include "train/step/evaluator.h"
+#include "train/step/chunk_hooks.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -20,21 +21,19 @@ class Interventions : public ChunkHooks {
     std::int64_t query = 0;
     std::vector<double> weights;
   };
-  using Outputs = std::map<Site, std::vector<std::vector<Real>>>;  // rows of H Dv values, by site
+  using Outputs = std::map<Site, std::vector<std::vector<Real>>>;  // rows by position, by site
 
-  explicit Interventions(std::span<const AttentionLayer> layers) : layers_(layers) {}
-
-  std::vector<HeadId> ablated;
   std::vector<Row> rows;
-  std::map<HeadId, Outputs> patches;  // the outputs of another pass
-  Outputs outputs, projections;       // of this pass
+  std::vector<std::unique_ptr<Replace>> heads;  // of head outputs, in this order
+  Outputs outputs, projections;                 // of this pass
 
   bool replace(Site site, const Shape& shape, MatrixView value) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
-
- private:
-  std::span<const AttentionLayer> layers_;
 };
+
+// Returns hooks that replace the output of a head by that of another pass, at the positions that both have.
+std::unique_ptr<Replace> patch_head(std::span<const AttentionLayer> layers, HeadId head,
+                                    Interventions::Outputs donor);
 
 // Returns {"head", "token", "query", "key", "value", "dots", "scale"}: the vectors of a head of
 // self-attention at a token, and the products of its query with all keys. Throws ConfigError where the head

@@ -180,20 +180,21 @@ class Run final : public lab::Session, private TrainObserver {
     const std::vector<std::int32_t> input = tokens(request.at("input"));
     const auto list = [&](const char* key) { return request.value(key, Json::array()); };
     return with_weights(request.value("at", Json()), [&] {
-      Interventions hooks(layers);
-      for (const Json& name : list("ablate")) hooks.ablated.push_back(head(name));
+      Interventions hooks;
       for (const Json& row : list("attention"))
         hooks.rows.push_back({head(row.at("head")), row.at("query").get<std::int64_t>(),
                               row.at("weights").get<std::vector<double>>()});
       for (const Json& patch : list("patch")) {
-        Interventions donor(layers);
+        Interventions donor;
         trace_tokens(model(), dataset(), tokens(patch.at("input")), &donor);
-        hooks.patches[head(patch.at("head"))] = std::move(donor.outputs);
+        hooks.heads.push_back(patch_head(layers, head(patch.at("head")), std::move(donor.outputs)));
       }
-      const bool intervenes = !hooks.ablated.empty() || !hooks.rows.empty() || !hooks.patches.empty();
+      for (const Json& name : list("ablate"))
+        hooks.heads.push_back(replace_heads(layers, std::array{head(name)}));
+      const bool intervenes = !hooks.rows.empty() || !hooks.heads.empty();
       const bool reads = request.contains("vectors");
       if (!hooks.rows.empty()) {
-        Interventions sizes(layers);
+        Interventions sizes;
         check_rows(hooks.rows, trace_tokens(model(), dataset(), input, &sizes));
       }
       const ForwardTrace trace =

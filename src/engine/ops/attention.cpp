@@ -72,7 +72,8 @@ struct AttentionWeights {
     *replaced = false;
     if (options.hooks != nullptr) {
       const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
-      *replaced = options.hooks->replace(options.site, shape, full);
+      *replaced =
+          options.hooks->may_replace(options.site) && options.hooks->replace(options.site, shape, full);
       options.hooks->observe(options.site, shape, full);
     }
     if (factor.data == nullptr) return;

@@ -12,40 +12,6 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// Adds or subtracts one unit in the last place, at random, in every value that hooks can replace.
-class Nudge : public ChunkHooks {
- public:
-  Nudge(const Random& random, std::uint32_t pass) : random_(random), pass_(pass) {}
-
-  void begin(const Chunk& chunk) override { chunk_ = &chunk; }
-  bool may_replace(Site site) const override { return site.kind != SiteKind::attention_weights; }
-  bool replace(Site site, const Shape&, MatrixView value) override {
-    constexpr std::uint32_t kNudge = 2;  // resampling pairs use 1
-    constexpr std::int64_t kBits = 128, kMaxLayers = 1 << 16;
-    const auto where =
-        static_cast<std::uint32_t>(static_cast<std::int64_t>(site.kind) * kMaxLayers + site.layer);
-    for (std::int64_t row = 0; row < value.rows; ++row) {
-      // Counts rows of all chunks, which have at most 2^24 each.
-      const auto number = static_cast<std::uint64_t>((chunk_->first << 24) + (site.position << 12) + row);
-      for (std::int64_t c = 0; c < value.cols; ++c) {
-        if (c % kBits == 0)
-          words_ = random_.words(number, where + static_cast<std::uint32_t>(c / kBits << 8), kNudge + pass_);
-        const bool up = (words_[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1) != 0;
-        value.row(row)[c] *= 1 + (up ? kStep : -kStep);
-      }
-    }
-    return true;
-  }
-
- private:
-  static constexpr Real kStep = std::numeric_limits<Real>::epsilon();
-
-  Random random_;
-  std::uint32_t pass_;
-  const Chunk* chunk_ = nullptr;
-  std::array<std::uint32_t, 4> words_{};
-};
-
 // Returns the results of the best constant answer: the accuracy of the most frequent label, and the loss of
 // the distribution of labels.
 std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
@@ -133,7 +99,27 @@ EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, doub
 }
 
 std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pass) {
-  return std::make_unique<Nudge>(Random(seed, Stream::inspect), pass);
+  const auto move = [random = Random(seed, Stream::inspect), pass](std::int64_t first, Site site,
+                                                                   const Shape&, MatrixView value) {
+    constexpr std::uint32_t kNudge = 2;  // resampling pairs use 1
+    constexpr std::int64_t kBits = 128, kMaxLayers = 1 << 16;
+    constexpr Real kStep = std::numeric_limits<Real>::epsilon();
+    const auto where =
+        static_cast<std::uint32_t>(static_cast<std::int64_t>(site.kind) * kMaxLayers + site.layer);
+    std::array<std::uint32_t, 4> words{};
+    for (std::int64_t row = 0; row < value.rows; ++row) {
+      // Counts rows of all chunks, which have at most 2^24 each.
+      const auto number = static_cast<std::uint64_t>((first << 24) + (site.position << 12) + row);
+      for (std::int64_t c = 0; c < value.cols; ++c) {
+        if (c % kBits == 0)
+          words = random.words(number, where + static_cast<std::uint32_t>(c / kBits << 8), kNudge + pass);
+        const bool up = (words[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1) != 0;
+        value.row(row)[c] *= 1 + (up ? kStep : -kStep);
+      }
+    }
+    return value.rows;
+  };
+  return std::make_unique<Replace>([](Site) { return true; }, move);
 }
 
 bool is_at_chance(const EffectScale& scale, const EvalResult& baseline) {

@@ -16,7 +16,7 @@ inline constexpr int kRoundingPasses = 2, kUntrainedModels = 12;
 EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, double smallest_effect);
 
 // Returns hooks of a pass that measures the rounding error: they add or subtract one unit in the last place, at
-// random, in every value that hooks can replace but attention weights. `pass` draws other signs.
+// random, in every value that hooks can replace. `pass` draws other signs.
 std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pass);
 
 // Returns EffectScale::at_chance, which follows from the other members and the results of the model.

@@ -88,8 +88,7 @@ class JointMeasurement {
       blocks.push_back(pass.block);
       ablated.push_back(ids(pass.heads));
     }
-    return evaluator_.run_series(
-        blocks, [&](std::size_t k) { return std::make_unique<Ablation>(layers_, ablated[k], zeros_); });
+    return evaluator_.run_series(blocks, [&](std::size_t k) { return replace_heads(layers_, ablated[k]); });
   }
 
   std::vector<HeadId> ids(const std::vector<std::size_t>& heads) const {
@@ -159,8 +158,8 @@ class JointMeasurement {
     const std::vector<HeadId> ablated = ids(heads);
     std::size_t first = block(heads.front());
     for (const std::size_t head : heads) first = std::min(first, block(head));
-    return evaluator_.run([&] { return std::make_unique<Ablation>(layers_, ablated, zeros_); },
-                          Tape::Mode::inference, inputs_.empty() ? nullptr : &inputs_[first]);
+    return evaluator_.run([&] { return replace_heads(layers_, ablated); }, Tape::Mode::inference,
+                          inputs_.empty() ? nullptr : &inputs_[first]);
   }
 
   // Returns whether each head of a minimal costly set, if it is the only one that stays, is worth the smallest
@@ -247,7 +246,6 @@ class JointMeasurement {
   Evaluator& evaluator_;
   const EffectsReport& effects_;
   const std::vector<AttentionLayer>& layers_;
-  const Substitute zeros_ = [](std::int64_t, std::int64_t) -> const Real* { return nullptr; };
   std::vector<HeadId> heads_;
   std::vector<std::size_t> costless_;    // heads that cost nothing alone
   std::vector<BlockInput> inputs_;       // of every block, of the whole model

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "inspect/effects/effect_scale.h"
 #include "inspect/effects/head_names.h"
@@ -12,23 +13,6 @@
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-bool Ablation::replace(Site site, const Shape& shape, MatrixView value) {
-  if (site.kind != SiteKind::head_output) return false;
-  const std::int64_t width = layers_[static_cast<std::size_t>(site.layer)].d_value;
-  bool replaced = false;
-  for (const HeadId& head : heads_) {
-    if (head.layer != site.layer) continue;
-    const std::int64_t column = head.head * width;
-    for (std::int64_t row = 0; row < value.rows; ++row) {
-      const Real* from = substitute_(first_ + row / shape[1], site.position + row % shape[1]);
-      Real* to = value.row(row) + column;
-      from != nullptr ? std::copy_n(from + column, width, to) : std::fill_n(to, width, Real{0});
-    }
-    replaced = true;
-  }
-  return replaced;
-}
 
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed) {
   const Random random(seed, Stream::inspect);
@@ -48,8 +32,6 @@ std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths
 }
 
 namespace {
-
-const Real* zeros(std::int64_t, std::int64_t) { return nullptr; }
 
 // Stores |<z_h, dL/dz_h>| of every sequence in scores[layer * heads + head][sequence].
 class Sensitivity : public ChunkHooks {
@@ -116,24 +98,6 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
   return means;
 }
 
-// Ablations of several layers in one pass.
-class LayerAblations : public ChunkHooks {
- public:
-  void add(Ablation&& ablation) { layers_.push_back(std::move(ablation)); }
-  void begin(const Chunk& chunk) override {
-    for (Ablation& layer : layers_) layer.begin(chunk);
-  }
-  bool may_replace(Site site) const override { return site.kind == SiteKind::head_output; }
-  bool replace(Site site, const Shape& shape, MatrixView value) override {
-    bool replaced = false;
-    for (Ablation& layer : layers_) replaced |= layer.replace(site, shape, value);
-    return replaced;
-  }
-
- private:
-  std::vector<Ablation> layers_;
-};
-
 class Measurement {
  public:
   explicit Measurement(Evaluator& evaluator)
@@ -164,29 +128,14 @@ class Measurement {
     report.baseline = baseline_;
     report.heads.assign(heads.begin(), heads.end());
     report.unpaired = unpaired();
-    std::map<std::int64_t, HeadOutputs> outputs;
-    Capture::Sites sites;
+    std::set<std::int64_t> layers;
     for (const HeadId& head : heads) {
       report.names.push_back(head_name(layers_, head));
-      if (outputs.contains(head.layer)) continue;
-      HeadOutputs& layer = outputs[head.layer] = empty_outputs(head.layer);
-      sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(head.layer)}, &layer.all);
+      layers.insert(head.layer);
     }
-    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
-    std::map<std::int64_t, std::vector<Substitute>> kinds;
-    std::map<std::int64_t, std::vector<HeadId>> by_layer;
-    for (auto& [number, layer] : outputs) kinds[number] = substitutes(number, layer);
-    for (const HeadId& head : heads) by_layer[head.layer].push_back(head);
+    const std::vector<HeadOutputs> outputs = capture(layers);
     Effect* effects[] = {&report.zero, &report.mean, &report.resample};
-    for (std::size_t kind = 0; kind < std::size(effects); ++kind) {
-      const EvalResult result = evaluator_.run([&] {
-        auto hooks = std::make_unique<LayerAblations>();
-        for (const auto& [number, of_layer] : by_layer)
-          hooks->add(Ablation(layers_, of_layer, kinds[number][kind]));
-        return hooks;
-      });
-      *effects[kind] = effect_of(kind, result);
-    }
+    measure(heads, outputs, nullptr, effects);
     return report;
   }
 
@@ -194,27 +143,47 @@ class Measurement {
   // The outputs of a layer's heads on every sequence, (sequences, T, H Dv), and their means, (T, H Dv).
   struct HeadOutputs {
     Tensor all, means;
-    std::int64_t time = 0;
   };
 
-  HeadOutputs empty_outputs(std::int64_t number) const {
-    const AttentionLayer& layer = layers_[static_cast<std::size_t>(number)];
+  // Captures the outputs of the heads of some layers, and what else the sites name. Returns them by layer.
+  std::vector<HeadOutputs> capture(const std::set<std::int64_t>& layers, Capture::Sites sites = {}) const {
     const Dataset& data = evaluator_.dataset();
-    const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
-    return {Tensor({evaluator_.sequences(), time, layer.heads * layer.d_value}), {}, time};
+    std::vector<HeadOutputs> outputs(layers_.size());
+    for (const std::int64_t l : layers) {
+      const AttentionLayer& layer = layers_[static_cast<std::size_t>(l)];
+      HeadOutputs& of_layer = outputs[static_cast<std::size_t>(l)];
+      const std::int64_t time = layer.queries_source ? data.source_length() : data.length();
+      of_layer.all = Tensor({evaluator_.sequences(), time, layer.heads * layer.d_value});
+      sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(l)}, &of_layer.all);
+    }
+    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
+    for (const std::int64_t l : layers) {
+      HeadOutputs& of_layer = outputs[static_cast<std::size_t>(l)];
+      const bool of_source = layers_[static_cast<std::size_t>(l)].queries_source;
+      of_layer.means = position_means(of_layer.all, of_source ? source_lengths_ : lengths_);
+    }
+    return outputs;
   }
 
   static constexpr std::size_t kResample = 2;
 
-  // Returns the substitutes of zero, mean and resample ablation; the captured outputs must outlive them.
-  std::vector<Substitute> substitutes(std::int64_t number, HeadOutputs& outputs) const {
-    const bool of_source = layers_[static_cast<std::size_t>(number)].queries_source;
-    outputs.means = position_means(outputs.all, of_source ? source_lengths_ : lengths_);
-    return {zeros, [&outputs](std::int64_t, std::int64_t t) { return outputs.means.matrix().row(t); },
-            [&outputs, this](std::int64_t sequence, std::int64_t t) {
-              const std::int64_t pair = pairs_[static_cast<std::size_t>(sequence)];
-              return std::as_const(outputs.all).matrix().row(pair * outputs.time + t);
-            }};
+  // Sets the effects of zero, mean and resample ablation of some heads together, in passes from a block on if given.
+  void measure(std::span<const HeadId> heads, const std::vector<HeadOutputs>& outputs, const BlockInput* from,
+               std::span<Effect* const> effects) {
+    const Substitute kinds[] = {
+        {},
+        [&](const HeadRow& own) {
+          return outputs[static_cast<std::size_t>(own.layer)].means.matrix().row(own.position);
+        },
+        [&](const HeadRow& own) {
+          const Tensor& all = outputs[static_cast<std::size_t>(own.layer)].all;
+          const std::int64_t pair = pairs_[static_cast<std::size_t>(own.sequence)];
+          return all.matrix().row(pair * all.shape()[1] + own.position);
+        }};
+    for (std::size_t kind = 0; kind < std::size(kinds); ++kind)
+      *effects[kind] =
+          effect_of(kind, evaluator_.run([&] { return replace_heads(layers_, heads, kinds[kind]); },
+                                         Tape::Mode::inference, from));
   }
 
   bool is_paired(std::size_t sequence) const {
@@ -248,25 +217,18 @@ class Measurement {
   }
 
   void ablate_layer(std::int64_t number, std::vector<HeadEffects>& heads) {
-    HeadOutputs outputs = empty_outputs(number);
-    Capture::Sites sites{{{SiteKind::head_output, static_cast<std::int32_t>(number)}, &outputs.all}};
+    Capture::Sites sites;
     std::optional<BlockInput> input;
     if (evaluator_.model().blocks() > 0) {
       const std::int64_t block = layers_[static_cast<std::size_t>(number)].block;
       input = evaluator_.block_input(static_cast<std::size_t>(block), evaluator_.sequences());
-      sites.merge(evaluator_.input_sites(*input));
+      sites = evaluator_.input_sites(*input);
     }
-    evaluator_.run([&] { return std::make_unique<Capture>(sites); });
-    const std::vector<Substitute> kinds = substitutes(number, outputs);
+    const std::vector<HeadOutputs> outputs = capture({number}, std::move(sites));
     for (HeadEffects& head : heads) {
       if (head.id.layer != number) continue;
       Effect* effects[] = {&head.zero, &head.mean, &head.resample};
-      for (std::size_t kind = 0; kind < std::size(effects); ++kind) {
-        const EvalResult result = evaluator_.run(
-            [&] { return std::make_unique<Ablation>(layers_, std::span(&head.id, 1), kinds[kind]); },
-            Tape::Mode::inference, input ? &*input : nullptr);
-        *effects[kind] = effect_of(kind, result);
-      }
+      measure(std::span(&head.id, 1), outputs, input ? &*input : nullptr, effects);
     }
   }
 
@@ -314,9 +276,8 @@ std::vector<RemovalStep> removal_steps(Evaluator& evaluator, std::span<const Hea
   std::vector<std::size_t> blocks;
   for (const HeadId& head : order)
     blocks.push_back(static_cast<std::size_t>(layers[static_cast<std::size_t>(head.layer)].block));
-  const Substitute nothing = zeros;
-  const std::vector<EvalResult> results = evaluator.run_series(
-      blocks, [&](std::size_t k) { return std::make_unique<Ablation>(layers, order.first(k + 1), nothing); });
+  const std::vector<EvalResult> results =
+      evaluator.run_series(blocks, [&](std::size_t k) { return replace_heads(layers, order.first(k + 1)); });
   std::vector<RemovalStep> steps{{.loss = baseline.loss, .accuracy = baseline.accuracy}};
   for (std::size_t k = 0; k < results.size(); ++k)
     steps.push_back({static_cast<std::int64_t>(k + 1), order[k], results[k].loss, results[k].accuracy});

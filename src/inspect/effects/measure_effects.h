@@ -2,35 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 
+#include "inspect/effects/replace_heads.h"
 #include "thimble/inspect/effects.h"
 #include "train/step/evaluator.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-// Returns the replacement of the head outputs of a sequence at a position: H Dv values, or null for zeros.
-using Substitute = std::function<const Real*(std::int64_t sequence, std::int64_t position)>;
-
-// Replaces z_h of some heads, at all positions, by the same columns of the substitute.
-class Ablation : public ChunkHooks {
- public:
-  Ablation(std::span<const AttentionLayer> layers, std::span<const HeadId> heads,
-           const Substitute& substitute)
-      : layers_(layers), heads_(heads), substitute_(substitute) {}
-
-  void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  bool may_replace(Site site) const override { return site.kind == SiteKind::head_output; }
-  bool replace(Site site, const Shape& shape, MatrixView value) override;
-
- private:
-  std::span<const AttentionLayer> layers_;
-  std::span<const HeadId> heads_;
-  const Substitute& substitute_;
-  std::int64_t first_ = 0;
-};
 
 // Returns for each sequence another one of the same length: sequences of a length are shuffled, and each gets
 // the next one. A sequence of unique length gets itself.

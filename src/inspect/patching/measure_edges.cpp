@@ -18,19 +18,6 @@ using EdgeSet = std::vector<bool>;  // by edge
 
 double total_of(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
-// Records the values of receivers' sites on the tape, and the contributions of the pass.
-class GradientHooks : public Hooks {
- public:
-  explicit GradientHooks(const ResidualPaths& paths) : contributions(paths) {}
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
-    contributions.observe(site, shape, value);
-  }
-  void record(Site site, Var x) override { sites.emplace(site, x); }
-
-  ContributionCapture contributions;
-  std::map<Site, Var> sites;
-};
-
 class EdgeMeasurement {
  public:
   EdgeMeasurement(PairRunner& runner, const EdgeGraph& graph, std::uint64_t seed)
@@ -159,8 +146,8 @@ class EdgeMeasurement {
     AlignedVector<Real> gradients(paths_.parameters().size());  // not used
     Tape tape;
     runner_.bind(tape, gradients);
-    GradientHooks hooks(paths_);
-    const Var z = runner_.model()(tape, model_input(batch.clean), {.hooks = &hooks});
+    ContributionCapture clean_pass(paths_);
+    const Var z = runner_.model()(tape, model_input(batch.clean), {.hooks = &clean_pass});
     const MatrixView logits = z.value();
     const Tensor seed = difference_seed(batch, logits.rows, logits.cols);
     tape.backward(z, seed.matrix());
@@ -169,14 +156,14 @@ class EdgeMeasurement {
       Tape local;
       local.bind(paths_.parameters(), {});
       std::vector<Var> clean;
-      for (const Tensor& x : hooks.contributions.values()) clean.push_back(local.variable(x));
+      for (const Tensor& x : clean_pass.values()) clean.push_back(local.variable(x));
       const Var x = paths_.input(receiver, [&](std::size_t s) { return clean[s]; });
       // In a post-norm model the input of a feed-forward net is the residual stream too, so its gradient is that of
       // the net's output, through the net.
       const bool net = receiver.kind == Receiver::Kind::feed_forward;
       Site site = ResidualPaths::site(receiver);
       if (net) site.kind = SiteKind::feed_forward_output;
-      MatrixView dy = hooks.sites.at(site).grad();
+      MatrixView dy = clean_pass.on_tape(site).grad();
       if (receiver.of_head()) dy = dy.column_block(receiver.first, receiver.columns);
       local.backward(net ? paths_.feed_forward(receiver, x) : x, dy);
       for (std::size_t s = 0; s < receiver.senders; ++s)

@@ -137,7 +137,7 @@ std::vector<double> PairRunner::run(Side side, const MakeHooks& make_hooks, std:
     Tape& tape = *tapes_[static_cast<std::size_t>(thread)];
     bind(tape);
     tape.rewind();
-    const std::unique_ptr<PatchHooks> hooks = make_hooks(static_cast<std::size_t>(i));
+    const std::unique_ptr<Replace> hooks = make_hooks(static_cast<std::size_t>(i));
     const MatrixView z = model_(tape, model_input(input(pairs, side)), {.hooks = hooks.get()}).value();
     if (hooks) count += hooks->replaced();
     const std::int64_t labels = std::ssize(pairs.clean.labels) / pairs.clean.sequences;

@@ -34,15 +34,6 @@ struct PairBatch {
   Batch clean, corrupted;
 };
 
-// Hooks that count the vectors that they replace.
-class PatchHooks : public Hooks {
- public:
-  std::int64_t replaced() const { return replaced_; }
-
- protected:
-  std::int64_t replaced_ = 0;
-};
-
 // A model and pairs of inputs, and passes over one side of all pairs.
 class PairRunner {
  public:
@@ -71,7 +62,7 @@ class PairRunner {
   // minus logit(label of the clean input), in a pass over that side. Hooks are made for each batch, and
   // `what` names their work. Throws Error when no hook replaces anything, and NumericError when D is not
   // finite.
-  using MakeHooks = std::function<std::unique_ptr<PatchHooks>(std::size_t batch)>;
+  using MakeHooks = std::function<std::unique_ptr<Replace>(std::size_t batch)>;
   std::vector<double> differences(Side side) {
     return run(side, [](std::size_t) { return nullptr; });
   }

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "inspect/effects/replace_heads.h"
+
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-bool HeadPatchHooks::replace(Site site, const Shape& shape, MatrixView value) {
-  if (site.kind != SiteKind::head_output || site.layer != head_.layer) return false;
-  const std::int64_t time = donor_.shape()[1], column = head_.head * layer_.d_value;
-  const std::int64_t before = replaced_;
-  for (std::int64_t row = 0; row < value.rows; ++row) {
-    const std::int64_t t = site.position + row % shape[1];
-    if (t != position_.value_or(t)) continue;
-    const Real* from = donor_.matrix().row(row / shape[1] * time + t);
-    std::copy_n(from + column, layer_.d_value, value.row(row) + column);
-    ++replaced_;
-  }
-  return replaced_ > before;
+std::unique_ptr<Replace> patch_head(std::span<const AttentionLayer> layers, HeadId head, const Tensor& donor,
+                                    std::optional<std::int64_t> position) {
+  return replace_heads(layers, {&head, 1}, [&donor, position](const HeadRow& own) {
+    if (own.position != position.value_or(own.position)) return own.values;
+    return donor.matrix().row(own.sequence * donor.shape()[1] + own.position);
+  });
 }
 
 namespace {
@@ -106,7 +102,7 @@ PatchingReport measure_patching(PairRunner& runner) {
       const auto l = static_cast<std::size_t>(head.id.layer);
       const auto patched = [&](std::optional<std::int64_t> position) {
         const auto make_hooks = [&](std::size_t i) {
-          return std::make_unique<HeadPatchHooks>(layers[l], head.id, outputs.of[i][l], position);
+          return patch_head(layers, head.id, outputs.of[i][l], position);
         };
         const std::string what = "head " + head.id.name(head.attention);
         const std::vector<double> changed = runner.differences(base, what, make_hooks);

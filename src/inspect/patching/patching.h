@@ -9,21 +9,10 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// Replaces the output of one head, at all positions or at one, by that of another input, `donor` (B, T, H Dv).
-class HeadPatchHooks : public PatchHooks {
- public:
-  HeadPatchHooks(const AttentionLayer& layer, HeadId head, const Tensor& donor,
-                 std::optional<std::int64_t> position = {})
-      : layer_(layer), head_(head), donor_(donor), position_(position) {}
-
-  bool replace(Site site, const Shape& shape, MatrixView value) override;
-
- private:
-  const AttentionLayer& layer_;
-  const HeadId head_;
-  const Tensor& donor_;
-  const std::optional<std::int64_t> position_;
-};
+// Returns hooks that replace the output of one head, at all positions or at one, by that of other inputs, `donor` (B, T,
+// H Dv). The layers and the donor must outlive them.
+std::unique_ptr<Replace> patch_head(std::span<const AttentionLayer> layers, HeadId head, const Tensor& donor,
+                                    std::optional<std::int64_t> position = {});
 
 // Patches every head of the runner's model, at all positions and at each.
 // Throws as patch_effects and PairRunner::differences do. The report has no tokens.

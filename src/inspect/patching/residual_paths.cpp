@@ -5,6 +5,17 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+namespace {
+
+// Returns whether a set has edges of the receiver.
+bool has_any(const std::vector<bool>& edges, const Receiver& receiver) {
+  const auto first = edges.begin() + static_cast<std::ptrdiff_t>(receiver.first_edge);
+  const auto last = first + static_cast<std::ptrdiff_t>(receiver.senders);
+  return std::find(first, last, true) != last;
+}
+
+}  // namespace
+
 ResidualPaths::ResidualPaths(const Transformer& model, const EdgeGraph& graph)
     : model_(model), graph_(graph) {
   for (const AttentionLayer& layer : model.attention_layers()) {
@@ -77,31 +88,31 @@ void ContributionCapture::observe(Site site, const Shape& shape, ConstMatrixView
   }
 }
 
-bool EdgeHooks::patches(const Receiver& receiver) const {
-  const auto first = removed_.begin() + static_cast<std::ptrdiff_t>(receiver.first_edge);
-  return std::find(first, first + static_cast<std::ptrdiff_t>(receiver.senders), true) !=
-         first + static_cast<std::ptrdiff_t>(receiver.senders);
-}
-
-bool EdgeHooks::replace(Site site, const Shape&, MatrixView value) {
-  bool changed = false;
-  for (const Receiver& receiver : paths_.graph().receivers) {
-    if (ResidualPaths::site(receiver) != site || !patches(receiver)) continue;
-    Tape tape(Tape::Mode::inference);
-    tape.bind(paths_.parameters(), {});
-    const Var x = paths_.input(receiver, [&](std::size_t s) {
-      const Tensor& from = (removed_[receiver.first_edge + s] ? corrupted_ : actual_.values())[s];
-      return tape.buffer(from.shape(), from.data());
-    });
-    const MatrixView columns =
-        receiver.of_head() ? value.column_block(receiver.first, receiver.columns) : value;
-    for (std::int64_t row = 0; row < columns.rows; ++row)
-      std::copy_n(x.value().row(row), columns.cols, columns.row(row));
-    replaced_ += columns.rows;
-    changed = true;
-  }
-  return changed;
-}
+EdgeHooks::EdgeHooks(const ResidualPaths& paths, const Contributions& corrupted,
+                     const std::vector<bool>& removed)
+    : Replace(
+          [&](Site site) {
+            return std::ranges::count(paths.graph().receivers, site, &ResidualPaths::site) > 0;
+          },
+          [&, this](std::int64_t, Site site, const Shape&, MatrixView value) {
+            std::int64_t rows = 0;
+            for (const Receiver& receiver : paths.graph().receivers) {
+              if (ResidualPaths::site(receiver) != site || !has_any(removed, receiver)) continue;
+              Tape tape(Tape::Mode::inference);
+              tape.bind(paths.parameters(), {});
+              const Var x = paths.input(receiver, [&](std::size_t s) {
+                const Tensor& from = (removed[receiver.first_edge + s] ? corrupted : actual_.values())[s];
+                return tape.buffer(from.shape(), from.data());
+              });
+              const MatrixView columns =
+                  receiver.of_head() ? value.column_block(receiver.first, receiver.columns) : value;
+              for (std::int64_t row = 0; row < columns.rows; ++row)
+                std::copy_n(x.value().row(row), columns.cols, columns.row(row));
+              rows += columns.rows;
+            }
+            return rows;
+          }),
+      actual_(paths) {}
 
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "engine/model/transformer.h"
@@ -43,37 +44,34 @@ class ResidualPaths {
 // The contributions of all senders, (B, T, C).
 using Contributions = std::vector<Tensor>;
 
-// Stores the contributions of a pass.
-class ContributionCapture : public Hooks {
+// Stores the contributions of a pass, and its values on the tape.
+class ContributionCapture : public ChunkHooks {
  public:
   explicit ContributionCapture(const ResidualPaths& paths)
       : paths_(paths), values_(paths.graph().senders.size()) {}
 
+  bool may_replace(Site) const override { return false; }
   void observe(Site site, const Shape& shape, ConstMatrixView value) override;
+  void record(Site site, Var x) override { on_tape_.emplace(site, x); }
   const Contributions& values() const { return values_; }
+  Var on_tape(Site site) const { return on_tape_.at(site); }
 
  private:
   const ResidualPaths& paths_;
   Contributions values_;
+  std::map<Site, Var> on_tape_;
 };
 
 // Patches the edges that are removed: their receivers get the contributions of the corrupted input.
-class EdgeHooks : public PatchHooks {
+class EdgeHooks : public Replace {
  public:
-  EdgeHooks(const ResidualPaths& paths, const Contributions& corrupted, const std::vector<bool>& removed)
-      : paths_(paths), corrupted_(corrupted), removed_(removed), actual_(paths) {}
+  EdgeHooks(const ResidualPaths& paths, const Contributions& corrupted, const std::vector<bool>& removed);
 
-  bool replace(Site site, const Shape& shape, MatrixView value) override;
   void observe(Site site, const Shape& shape, ConstMatrixView value) override {
     actual_.observe(site, shape, value);
   }
 
  private:
-  bool patches(const Receiver& receiver) const;
-
-  const ResidualPaths& paths_;
-  const Contributions& corrupted_;
-  const std::vector<bool>& removed_;
   ContributionCapture actual_;
 };
 

@@ -38,8 +38,8 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
       evaluator.model(), options.examples,
       [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false);
   PositionLosses losses(report.length, evaluator.dataset().vocabulary());
-  Observers observers{&trained, &circuit_observer, &examples};
-  Observers with_losses{&observers, &losses};
+  Combined observers{&trained, &circuit_observer, &examples};
+  Combined with_losses{&observers, &losses};
   const bool is_text = evaluator.dataset().task().continues;
   evaluator.observe(is_text ? with_losses : observers);
   if (is_text) report.position_losses = losses.means();

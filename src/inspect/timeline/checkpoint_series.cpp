@@ -22,7 +22,7 @@ SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examp
   ScoreObserver scores(evaluator);
   TraceObserver traces(
       evaluator.model(), examples, [&](const ForwardTrace& trace) { out.examples.push_back(trace); }, false);
-  Observers observers{&scores, &traces};
+  Combined observers{&scores, &traces};
   evaluator.observe(observers);
   for (std::size_t i = 0; i < scores.heads().size(); ++i) {
     const auto [layer, head] = std::div(static_cast<std::int64_t>(i), evaluator.model().config().heads);

@@ -101,24 +101,6 @@ void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
   batch.source_lengths = length_of(tokens);
 }
 
-// Hooks that let others intervene, and observe the values that the rest of the pass uses.
-class Intervened : public Hooks {
- public:
-  Intervened(Hooks& interventions, Hooks& observer) : interventions_(interventions), observer_(observer) {}
-
-  bool may_replace(Site site) const override { return interventions_.may_replace(site); }
-  bool replace(Site site, const Shape& shape, MatrixView value) override {
-    return interventions_.replace(site, shape, value);
-  }
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
-    interventions_.observe(site, shape, value);
-    observer_.observe(site, shape, value);
-  }
-
- private:
-  Hooks &interventions_, &observer_;
-};
-
 }  // namespace
 
 ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
@@ -140,12 +122,9 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   Tape tape(Tape::Mode::inference);
   tape.bind(network.parameters(), {});
   hooks.begin(chunk);
-  if (interventions != nullptr) {
-    Intervened both(*interventions, hooks);
-    network(tape, model_input(batch), {.hooks = &both});
-  } else {
-    network(tape, model_input(batch), {.hooks = &hooks});
-  }
+  Combined intervened{interventions, &hooks};
+  Hooks* const of_pass = interventions != nullptr ? static_cast<Hooks*>(&intervened) : &hooks;
+  network(tape, model_input(batch), {.hooks = of_pass});
   require_finite(tape, network.config(), "input");
   hooks.end();
   trace.finished = finished;

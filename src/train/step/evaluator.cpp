@@ -14,17 +14,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
-  const auto [first, last] = sites_.equal_range(site.start());
-  for (auto found = first; found != last; ++found) {
-    Tensor& all = *found->second;
-    const std::int64_t time = all.shape()[1];
-    for (std::int64_t row = 0; row < value.rows; ++row)
-      std::copy_n(value.row(row), value.cols,
-                  all.matrix().row((first_ + row / shape[1]) * time + site.position + row % shape[1]));
-  }
-}
-
 Evaluator::Evaluator(const Config& config)
     : config_(config),
       dataset_(make_dataset(config)),
@@ -67,7 +56,7 @@ Var Evaluator::logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const B
   if (from == nullptr) return (*model_)(tape, input, options);
   const std::int64_t sequences = chunk.batch.sequences;
   const auto of_chunk = [&](const Tensor& all) {
-    const std::int64_t time = all.shape()[1], first = all.shape()[0] == sequences ? 0 : chunk.first;
+    const std::int64_t time = all.shape()[1], first = chunk.first_in(all);
     Tensor x({sequences, time, all.shape()[2]});
     std::copy_n(all.matrix().row(first * time), x.matrix().elements(), x.matrix().data);
     return tape.constant(x);
@@ -240,30 +229,6 @@ Capture::Sites Evaluator::input_sites(BlockInput& input) const {
   return sites;
 }
 
-namespace {
-
-// The hooks of a pass, plus a capture of the inputs of later blocks.
-class SeriesHooks : public ChunkHooks {
- public:
-  SeriesHooks(std::unique_ptr<ChunkHooks> hooks, const Capture::Sites& sites)
-      : hooks_(std::move(hooks)), inputs_(sites) {}
-
-  void begin(const Chunk& chunk) override { hooks_->begin(chunk); }
-  bool may_replace(Site site) const override { return hooks_->may_replace(site); }
-  bool replace(Site site, const Shape& shape, MatrixView value) override {
-    return hooks_->replace(site, shape, value);
-  }
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
-    inputs_.observe(site, shape, value);
-  }
-
- private:
-  const std::unique_ptr<ChunkHooks> hooks_;
-  Capture inputs_;  // without begin(), so that it stores sequences from index 0
-};
-
-}  // namespace
-
 std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> blocks,
                                               const MakeSeriesHooks& make_hooks) {
   std::vector<std::vector<EvalSums>> sums(blocks.size(), std::vector<EvalSums>(chunks_.size()));
@@ -279,7 +244,9 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
       sites.merge(input_sites(inputs[b]));
     }
     for (std::size_t k = 0; k < blocks.size(); ++k) {
-      SeriesHooks hooks(make_hooks(k), sites);
+      const std::unique_ptr<ChunkHooks> of_pass = make_hooks(k);
+      Capture later_inputs(sites);
+      Combined hooks{of_pass.get(), &later_inputs};
       Tape& tape = rewound_tape(worker, Tape::Mode::inference);
       const bool whole = k == 0 || inputs.empty();
       sums[k][i] = run_chunk(split_, chunk, &hooks, tape, whole ? nullptr : &inputs[blocks[k]],

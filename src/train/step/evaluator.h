@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,59 +18,12 @@
 #include "thimble/train/safetensors.h"
 #include "train/files/progress.h"
 #include "train/files/thread_pool.h"
+#include "train/step/chunk_hooks.h"
 #include "train/step/eval_sums.h"
 #include "train/step/forward.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
-
-// A batch of consecutive sequences of a split, starting at `first`.
-struct Chunk {
-  std::int64_t first = 0;
-  Batch batch;
-};
-
-// Hooks with the sequences of the pass.
-class ChunkHooks : public Hooks {
- public:
-  virtual void begin(const Chunk&) {}
-  virtual void end() {}  // after the pass and its backward pass, if any
-};
-
-// A combination of several hooks that observe the same passes.
-class Observers : public ChunkHooks {
- public:
-  Observers(std::initializer_list<ChunkHooks*> all) : all_(all) {}
-
-  void begin(const Chunk& chunk) override {
-    for (ChunkHooks* hooks : all_) hooks->begin(chunk);
-  }
-  bool may_replace(Site) const override { return false; }
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override {
-    for (ChunkHooks* hooks : all_) hooks->observe(site, shape, value);
-  }
-  void end() override {
-    for (ChunkHooks* hooks : all_) hooks->end();
-  }
-
- private:
-  std::vector<ChunkHooks*> all_;
-};
-
-// Hooks that copy the values of sites into tensors (sequences, T, columns).
-class Capture : public ChunkHooks {
- public:
-  using Sites = std::multimap<Site, Tensor*>;
-  explicit Capture(const Sites& sites) : sites_(sites) {}
-
-  void begin(const Chunk& chunk) override { first_ = chunk.first; }
-  bool may_replace(Site) const override { return false; }
-  void observe(Site site, const Shape& shape, ConstMatrixView value) override;
-
- private:
-  const Sites& sites_;
-  std::int64_t first_ = 0;
-};
 
 // The input (sequences, T, C) of a block of the model; for a decoder block, also the encoder's output.
 struct BlockInput {

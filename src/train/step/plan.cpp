@@ -1,26 +1,10 @@
 #include "train/step/plan.h"
 
 #include "thimble/engine/make_model.h"
+#include "train/step/chunk_hooks.h"
 #include "train/step/forward.h"
 
 namespace thimble {
-inline namespace THIMBLE_PRECISION {
-
-namespace {
-
-// Replaces every value but attention weights, or none.
-struct PlannedHooks : Hooks {
-  explicit PlannedHooks(bool replaces) : replaces_(replaces) {}
-  bool may_replace(Site site) const override { return replaces_ && site.kind != SiteKind::attention_weights; }
-  bool replace(Site, const Shape&, MatrixView) override { return true; }
-
- private:
-  bool replaces_;
-};
-
-}  // namespace
-
-}  // namespace THIMBLE_PRECISION
 
 template <>
 ModelPlan run_plan<Real>(const Config& config, const Batch& batch, const PlanOptions& options) {
@@ -36,7 +20,8 @@ ModelPlan run_plan<Real>(const Config& config, const Batch& batch, const PlanOpt
     const double logits = 2 * static_cast<double>(batch.sequences * model->vocabulary());
     if (kept > 0) plan.other_bytes = sizeof(Real) * (kept + logits);
   } else {
-    PlannedHooks hooks(options.replaced);
+    Replace hooks([&](Site site) { return options.replaced && site.kind != SiteKind::attention_weights; },
+                  [](std::int64_t, Site, const Shape&, MatrixView value) { return value.rows; });
     const Var logits = (*model)(tape, labeled_input(batch),
                                 {.training = options.dropout, .hooks = options.observed ? &hooks : nullptr});
     tape.set_layer("loss");
