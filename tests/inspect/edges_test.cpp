@@ -63,12 +63,15 @@ struct EdgeModel {
         paths(dynamic_cast<const Transformer&>(trained.evaluator.model()), graph),
         clean_difference(total(runner.differences(Side::clean))),
         corrupted_difference(total(runner.differences(Side::corrupted))) {
-    for (std::size_t i = 0; i < runner.batches().size(); ++i)
-      for (const Side side : {Side::clean, Side::corrupted}) {
+    for (const Side side : {Side::clean, Side::corrupted}) {
+      std::vector<Contributions>& of_side = side == Side::clean ? clean : corrupted;
+      of_side.resize(runner.batches().size());
+      runner.each_batch([&](std::size_t i, Tape& tape) {
         ContributionCapture capture(paths);
-        runner.observe(i, side, capture);
-        (side == Side::clean ? clean : corrupted).push_back(capture.values());
-      }
+        runner.logits(tape, i, side, &capture);
+        of_side[i] = capture.values();
+      });
+    }
   }
 
   EdgeSet none() const { return EdgeSet(graph.edges.size()); }

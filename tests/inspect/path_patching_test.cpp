@@ -34,23 +34,24 @@ Batch batch_of(const std::vector<std::int32_t>& tokens, const std::vector<std::i
 
 void check_patching(const std::string& file, NormOrder norm) {
   tests::Fixture fixture(file);
-  ModelConfig config;
-  config.heads = fixture.integer("heads");
-  config.d_model = fixture.shape("token_embedding.weight").last();
-  config.layers = 2;
-  config.d_ff = fixture.shape("encoder.layers.0.linear1.bias").last();
-  config.norm = norm;
-  config.activation = Activation::gelu;
-  config.positions = Positions::learned;
-  config.attention.mask = Mask::causal;
   const Shape shape = fixture.shape("clean");
-  Transformer model(config, {fixture.shape("token_embedding.weight")[0], shape[1]});
-  fixture.load(model.parameters(), "");
-  ThreadPool pool(1);
-  PairRunner runner(
-      model, pool,
-      {{batch_of(fixture.integers("clean"), fixture.integers("clean_labels"), shape[0]),
-        batch_of(fixture.integers("corrupted"), fixture.integers("corrupted_labels"), shape[0])}});
+  Config config;
+  config.task = {.name = "copy", .symbols = fixture.shape("token_embedding.weight")[0], .length = shape[1]};
+  config.model.heads = fixture.integer("heads");
+  config.model.d_model = fixture.shape("token_embedding.weight").last();
+  config.model.layers = 2;
+  config.model.d_ff = fixture.shape("encoder.layers.0.linear1.bias").last();
+  config.model.norm = norm;
+  config.model.activation = Activation::gelu;
+  config.model.positions = Positions::learned;
+  config.model.attention.mask = Mask::causal;
+  config.train.threads = 1;
+  Evaluator evaluator(config);
+  fixture.load(evaluator.model().parameters(), "");
+  const std::vector<PairBatch> pairs{
+      {batch_of(fixture.integers("clean"), fixture.integers("clean_labels"), shape[0]),
+       batch_of(fixture.integers("corrupted"), fixture.integers("corrupted_labels"), shape[0])}};
+  PairRunner runner(evaluator, pairs);
 
   const EdgesReport edges = measure_edges(runner, 1);
   std::vector<double> exact, attributions;
@@ -75,8 +76,8 @@ void check_patching(const std::string& file, NormOrder norm) {
 
   std::vector<Real> lens;
   Tape tape(Tape::Mode::inference);
-  tape.bind(model.parameters(), {});
-  each_lens(model, tape, model_input(runner.batches()[0].clean), [&](std::size_t, Var logits) {
+  tape.bind(runner.model().parameters(), {});
+  each_lens(runner.model(), tape, model_input(runner.batches()[0].clean), [&](std::size_t, Var logits) {
     lens.insert(lens.end(), logits.value().data, logits.value().data + logits.shape().elements());
   });
   fixture.compare("lens", fixture.shape("lens"), std::span<const Real>(lens));
@@ -116,12 +117,12 @@ TEST_CASE("a run in which every edge is corrupted is the corrupted run", "[inspe
     const EdgeGraph graph(config.model);
     const ResidualPaths paths(model, graph);
     const std::vector<bool> all(graph.edges.size(), true), none(graph.edges.size(), false);
-    std::vector<Contributions> corrupted;
-    for (std::size_t i = 0; i < runner.batches().size(); ++i) {
+    std::vector<Contributions> corrupted(runner.batches().size());
+    runner.each_batch([&](std::size_t i, Tape& tape) {
       ContributionCapture capture(paths);
-      runner.observe(i, PairRunner::Side::corrupted, capture);
-      corrupted.push_back(capture.values());
-    }
+      runner.logits(tape, i, PairRunner::Side::corrupted, &capture);
+      corrupted[i] = capture.values();
+    });
     const auto with = [&](const std::vector<bool>& removed) {
       return [&](std::size_t i) { return std::make_unique<EdgeHooks>(paths, corrupted[i], removed); };
     };

@@ -28,9 +28,9 @@ class EdgeMeasurement {
         corrupted_(runner.batches().size()),
         clean_(runner.differences(Side::clean)),
         totals_(runner.differences(Side::corrupted)) {
-    runner.each_batch([&](std::size_t i) {
+    runner.each_batch([&](std::size_t i, Tape& tape) {
       ContributionCapture capture(paths_);
-      runner.observe(i, Side::corrupted, capture);
+      runner.logits(tape, i, Side::corrupted, &capture);
       corrupted_[i] = capture.values();
     });
     std::ranges::transform(totals_, clean_, totals_.begin(), std::minus<>());
@@ -66,7 +66,8 @@ class EdgeMeasurement {
   // Returns the first-order estimate of every effect (edge attribution patching).
   std::vector<double> attributions() {
     std::vector<std::vector<double>> of_batch(runner_.batches().size());
-    runner_.each_batch([&](std::size_t i) { of_batch[i] = attributions(i); });
+    runner_.each_batch([&](std::size_t i, Tape& tape) { of_batch[i] = attributions(i, tape); },
+                       Tape::Mode::training);
     std::vector<double> sums(graph_.edges.size());
     for (const std::vector<double>& some : of_batch)
       std::ranges::transform(sums, some, sums.begin(), std::plus<>());
@@ -141,13 +142,10 @@ class EdgeMeasurement {
     return circuit;
   }
 
-  std::vector<double> attributions(std::size_t i) const {
+  std::vector<double> attributions(std::size_t i, Tape& tape) const {
     const PairBatch& batch = runner_.batches()[i];
-    AlignedVector<Real> gradients(paths_.parameters().size());  // not used
-    Tape tape;
-    runner_.bind(tape, gradients);
     ContributionCapture clean_pass(paths_);
-    const Var z = runner_.model()(tape, model_input(batch.clean), {.hooks = &clean_pass});
+    const Var z = runner_.logits(tape, i, Side::clean, &clean_pass);
     const MatrixView logits = z.value();
     const Tensor seed = difference_seed(batch, logits.rows, logits.cols);
     tape.backward(z, seed.matrix());

@@ -112,42 +112,37 @@ void require_comparable(const Evaluator& evaluator, InputPair pair) {
   require<DataError>(reason.empty(), "patching: {}", reason);
 }
 
-PairRunner::PairRunner(const Model& model, ThreadPool& pool, std::vector<PairBatch> batches)
-    : model_(model), pool_(pool), packed_weights_(model.parameters()), batches_(std::move(batches)) {
+PairRunner::PairRunner(Evaluator& evaluator, std::vector<PairBatch> batches)
+    : evaluator_(evaluator), batches_(std::move(batches)) {
   for (const PairBatch& batch : batches_) {
     first_.push_back(pairs_);
     pairs_ += batch.clean.sequences;
   }
-  for (int i = 0; i < pool.threads(); ++i) tapes_.push_back(std::make_unique<Tape>(Tape::Mode::inference));
-  for (std::int64_t i = 0; i < packed_weights_.count(); ++i) packed_weights_.refresh(i);
 }
 
 PairRunner::PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs)
-    : PairRunner(evaluator.model(), evaluator.pool(), read_pairs(evaluator, pairs)) {}
+    : PairRunner(evaluator, read_pairs(evaluator, pairs)) {}
 
-void PairRunner::each_batch(const std::function<void(std::size_t)>& f) {
-  pool_.run(std::ssize(batches_), [&](std::int64_t i, int) { f(static_cast<std::size_t>(i)); });
+Var PairRunner::logits(Tape& tape, std::size_t batch, Side side, Hooks* hooks) const {
+  return model()(tape, model_input(input(batches_[batch], side)), {.hooks = hooks});
 }
 
 std::vector<double> PairRunner::run(Side side, const MakeHooks& make_hooks, std::int64_t* replaced) {
   std::vector<double> result(static_cast<std::size_t>(pairs_));
   std::atomic<std::int64_t> count = 0;
-  pool_.run(std::ssize(batches_), [&](std::int64_t i, int thread) {
-    const PairBatch& pairs = batches_[static_cast<std::size_t>(i)];
-    Tape& tape = *tapes_[static_cast<std::size_t>(thread)];
-    bind(tape);
-    tape.rewind();
-    const std::unique_ptr<Replace> hooks = make_hooks(static_cast<std::size_t>(i));
-    const MatrixView z = model_(tape, model_input(input(pairs, side)), {.hooks = hooks.get()}).value();
+  each_batch([&](std::size_t i, Tape& tape) {
+    const PairBatch& pairs = batches_[i];
+    const std::unique_ptr<Replace> hooks = make_hooks(i);
+    const MatrixView z = logits(tape, i, side, hooks.get()).value();
     if (hooks) count += hooks->replaced();
     const std::int64_t labels = std::ssize(pairs.clean.labels) / pairs.clean.sequences;
-    double* differences = result.data() + first_[static_cast<std::size_t>(i)];
+    double* differences = result.data() + first_[i];
     each_difference(pairs, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
       differences[row / labels] +=
           static_cast<double>(z.row(row)[corrupted]) - static_cast<double>(z.row(row)[clean]);
     });
     for (std::int64_t b = 0; b < pairs.clean.sequences; ++b)
-      if (!std::isfinite(differences[b])) require_finite(tape, model_.config(), "patching");
+      if (!std::isfinite(differences[b])) require_finite(tape, model().config(), "patching");
   });
   if (replaced != nullptr) *replaced = count;
   return result;
@@ -158,12 +153,6 @@ std::vector<double> PairRunner::differences(Side side, const std::string& what, 
   std::vector<double> result = run(side, make_hooks, &replaced);
   require<Error>(replaced > 0, "patching {}: nothing was replaced; the model has no such site", what);
   return result;
-}
-
-void PairRunner::observe(std::size_t batch, Side side, Hooks& hooks) {
-  Tape tape(Tape::Mode::inference);
-  bind(tape);
-  model_(tape, model_input(input(batches_[batch], side)), {.hooks = &hooks});
 }
 
 Tensor difference_seed(const PairBatch& batch, std::int64_t rows, std::int64_t vocabulary) {

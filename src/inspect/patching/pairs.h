@@ -39,24 +39,23 @@ class PairRunner {
  public:
   enum class Side { clean, corrupted };
 
-  // The model and the pool must outlive the runner.
-  PairRunner(const Model& model, ThreadPool& pool, std::vector<PairBatch> batches);
-  // Reads the sequences of the pairs.
+  // The evaluator, whose sequences the pairs are, must outlive the runner.
+  PairRunner(Evaluator& evaluator, std::vector<PairBatch> batches);
   PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs);
 
-  const Model& model() const { return model_; }
+  const Model& model() const { return evaluator_.model(); }
   const std::vector<PairBatch>& batches() const { return batches_; }
   std::int64_t pairs() const { return pairs_; }
   static const Batch& input(const PairBatch& batch, Side side) {
     return side == Side::clean ? batch.clean : batch.corrupted;
   }
 
-  // Calls f(i) for every batch i, on all threads.
-  void each_batch(const std::function<void(std::size_t i)>& f);
-  // Binds a tape to the parameters; `gradients` has the layout of the store, or is empty.
-  void bind(Tape& tape, std::span<Real> gradients = {}) const {
-    tape.bind(model_.parameters(), gradients, &packed_weights_);
+  // Calls f(i, tape) for every batch i, as Evaluator::each does.
+  void each_batch(const Evaluator::Work& f, Tape::Mode mode = Tape::Mode::inference) {
+    evaluator_.each(batches_.size(), f, mode);
   }
+  // Returns the logits of a pass over that side of one batch.
+  Var logits(Tape& tape, std::size_t batch, Side side, Hooks* hooks) const;
 
   // Returns D of each pair: the sum over positions whose labels differ of logit(label of the corrupted input)
   // minus logit(label of the clean input), in a pass over that side. Hooks are made for each batch, and
@@ -68,19 +67,13 @@ class PairRunner {
   }
   std::vector<double> differences(Side side, const std::string& what, const MakeHooks& make_hooks);
 
-  // Runs hooks that only observe, over that side of one batch.
-  void observe(std::size_t batch, Side side, Hooks& hooks);
-
  private:
   std::vector<double> run(Side side, const MakeHooks& make_hooks, std::int64_t* replaced = nullptr);
 
-  const Model& model_;
-  ThreadPool& pool_;
-  PackedWeights packed_weights_;
+  Evaluator& evaluator_;
   std::vector<PairBatch> batches_;
   std::vector<std::int64_t> first_;  // the first pair of each batch
   std::int64_t pairs_ = 0;
-  std::vector<std::unique_ptr<Tape>> tapes_;  // by thread
 };
 
 // Returns the sums d(logit D) and their seeds: +1 at the label of the corrupted input and -1 at that of the

@@ -26,7 +26,7 @@ struct HeadOutputs {
 
   HeadOutputs(PairRunner& runner, Side side) : of(runner.batches().size()) {
     const std::vector<AttentionLayer>& layers = runner.model().attention_layers();
-    runner.each_batch([&](std::size_t i) {
+    runner.each_batch([&](std::size_t i, Tape& tape) {
       const Batch& batch = PairRunner::input(runner.batches()[i], side);
       for (const AttentionLayer& layer : layers)
         of[i].emplace_back(Shape{batch.sequences, layer.queries_source ? batch.source_length : batch.length,
@@ -35,7 +35,7 @@ struct HeadOutputs {
       for (std::size_t l = 0; l < layers.size(); ++l)
         sites.emplace(Site{SiteKind::head_output, static_cast<std::int32_t>(l)}, &of[i][l]);
       Capture capture(sites);
-      runner.observe(i, side, capture);
+      runner.logits(tape, i, side, &capture);
     });
   }
 };

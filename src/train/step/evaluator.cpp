@@ -29,23 +29,18 @@ Evaluator::Evaluator(const Config& config, const SafetensorsFile& weights) : Eva
   load_weights(weights, model_->parameters());
 }
 
-template <class F>
-void Evaluator::each_chunk(std::span<EvalSums> sums, const F& f) {
+void Evaluator::each(std::size_t count, const Work& f, Tape::Mode mode) {
   pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
-  pool_.run(std::ssize(sums), [&](std::int64_t i, int thread) {
-    sums[static_cast<std::size_t>(i)] =
-        f(static_cast<std::size_t>(i), workers_[static_cast<std::size_t>(thread)]);
-  });
-}
-
-Tape& Evaluator::rewound_tape(Worker& worker, Tape::Mode mode) {
   const bool training = mode == Tape::Mode::training;
-  if (training) worker.gradients.resize(model_->parameters().size());
-  Tape& tape = training ? worker.training : worker.inference;
-  tape.bind(model_->parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
-            &packed_weights_);
-  tape.rewind();
-  return tape;
+  pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
+    Worker& worker = workers_[static_cast<std::size_t>(thread)];
+    if (training) worker.gradients.resize(model_->parameters().size());
+    Tape& tape = training ? worker.training : worker.inference;
+    tape.bind(model_->parameters(), training ? std::span<Real>(worker.gradients) : std::span<Real>(),
+              &packed_weights_);
+    tape.rewind();
+    f(static_cast<std::size_t>(i), tape);
+  });
 }
 
 // Returns the logits of a pass, from a block on if `from` is given; it holds the sequences of the chunk or of
@@ -137,22 +132,19 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
                            static_cast<double>(own.size()));
   std::vector<EvalSums> sums(chunks);
   if (predictions != nullptr) predictions->resize(static_cast<std::size_t>(count));
-  each_chunk(std::span(sums).subspan(own.first, own.size()), [&](std::size_t i, Worker& worker) {
-    Chunk& chunk = worker.chunk;
-    chunk.first = static_cast<std::int64_t>(own.first + i) * chunk_size_;
+  each(own.size(), [&](std::size_t i, Tape& tape) {
+    Chunk chunk{.first = static_cast<std::int64_t>(own.first + i) * chunk_size_, .batch = {}};
     dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
     std::span<Prediction> rows;
     if (predictions != nullptr)
       rows = std::span(*predictions)
                  .subspan(static_cast<std::size_t>(chunk.first),
                           static_cast<std::size_t>(chunk.batch.sequences));
-    worker.results.resize(static_cast<std::size_t>(chunk.batch.sequences));
-    EvalSums sum = run_chunk(split, chunk, nullptr, rewound_tape(worker, Tape::Mode::inference), nullptr,
-                             worker.results, rows);
+    std::vector<SequenceResult> results(static_cast<std::size_t>(chunk.batch.sequences));
+    EvalSums& sum = sums[own.first + i] = run_chunk(split, chunk, nullptr, tape, nullptr, results, rows);
     if (usual_answer_) sum.usual = std::ranges::count(chunk.batch.row_labels, *usual_answer_);
     if (generates) sum.exact_matches = count_exact_matches(chunk.batch, rows);
     progress.advance();
-    return sum;
   });
   ranks.all_gather(std::span(sums));
   EvalResult result = mean_of(sums, count);
@@ -201,14 +193,14 @@ void Evaluator::advance(double passes, const Chunk& chunk) const {
 EvalResult Evaluator::run(const MakeHooks& make_hooks, Tape::Mode mode, const BlockInput* from) {
   std::vector<SequenceResult> per_sequence(static_cast<std::size_t>(sequences_));
   std::vector<EvalSums> sums(chunks_.size());
-  each_chunk(sums, [&](std::size_t i, Worker& worker) {
+  const auto pass = [&](std::size_t i, Tape& tape) {
     const Chunk& chunk = chunks_[i];
     const std::unique_ptr<ChunkHooks> hooks = make_hooks ? make_hooks() : nullptr;
-    const EvalSums sum = run_chunk(split_, chunk, hooks.get(), rewound_tape(worker, mode), from,
-                                   std::span(per_sequence).subspan(static_cast<std::size_t>(chunk.first)));
+    sums[i] = run_chunk(split_, chunk, hooks.get(), tape, from,
+                        std::span(per_sequence).subspan(static_cast<std::size_t>(chunk.first)));
     advance(pass_cost(mode) * share_from(from != nullptr ? from->block : 0), chunk);
-    return sum;
-  });
+  };
+  each(chunks_.size(), pass, mode);
   EvalResult result = mean_of(sums, sequences_);
   result.per_sequence = std::move(per_sequence);
   return result;
@@ -234,8 +226,7 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
   std::vector<std::vector<EvalSums>> sums(blocks.size(), std::vector<EvalSums>(chunks_.size()));
   std::vector<std::vector<SequenceResult>> per_sequence(
       blocks.size(), std::vector<SequenceResult>(static_cast<std::size_t>(sequences_)));
-  std::vector<EvalSums> unused(chunks_.size());
-  each_chunk(unused, [&](std::size_t i, Worker& worker) {
+  each(chunks_.size(), [&](std::size_t i, Tape& tape) {
     const Chunk& chunk = chunks_[i];
     std::vector<BlockInput> inputs(model_->blocks());
     Capture::Sites sites;
@@ -247,13 +238,12 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
       const std::unique_ptr<ChunkHooks> of_pass = make_hooks(k);
       Capture later_inputs(sites);
       Combined hooks{of_pass.get(), &later_inputs};
-      Tape& tape = rewound_tape(worker, Tape::Mode::inference);
+      tape.rewind();
       const bool whole = k == 0 || inputs.empty();
       sums[k][i] = run_chunk(split_, chunk, &hooks, tape, whole ? nullptr : &inputs[blocks[k]],
                              std::span(per_sequence[k]).subspan(static_cast<std::size_t>(chunk.first)));
       advance(share_from(blocks[k]), chunk);
     }
-    return EvalSums();
   });
   std::vector<EvalResult> results;
   for (std::size_t k = 0; k < sums.size(); ++k) {
@@ -264,14 +254,15 @@ std::vector<EvalResult> Evaluator::run_series(std::span<const std::size_t> block
 }
 
 void Evaluator::observe(ChunkHooks& hooks) {
-  pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
-  for (const Chunk& chunk : chunks_) {
-    hooks.begin(chunk);
-    (*model_)(rewound_tape(workers_.front(), Tape::Mode::inference), model_input(chunk.batch),
-              {.hooks = &hooks});
-    hooks.end();
-    advance(observe_cost(), chunk);
-  }
+  each(1, [&](std::size_t, Tape& tape) {
+    for (const Chunk& chunk : chunks_) {
+      hooks.begin(chunk);
+      tape.rewind();
+      (*model_)(tape, model_input(chunk.batch), {.hooks = &hooks});
+      hooks.end();
+      advance(observe_cost(), chunk);
+    }
+  });
 }
 
 }  // namespace THIMBLE_PRECISION

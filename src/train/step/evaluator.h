@@ -70,6 +70,11 @@ class Evaluator {
   double share_from(std::size_t block) const;
   double observe_cost() const { return pool_.threads(); }
 
+  // Calls f(i, tape) for every i below count, on all threads. The tape is bound to the parameters and has none of their
+  // gradients.
+  using Work = std::function<void(std::size_t i, Tape& tape)>;
+  void each(std::size_t count, const Work& f, Tape::Mode mode = Tape::Mode::inference);
+
   using MakeHooks = std::function<std::unique_ptr<ChunkHooks>()>;
 
   // Runs a pass over the selected sequences, chunks in parallel, each with its own hooks; after the last
@@ -97,15 +102,9 @@ class Evaluator {
   struct Worker {
     Tape training, inference{Tape::Mode::inference};
     AlignedVector<Real> gradients;  // of parameters; not used
-    Chunk chunk;
-    std::vector<SequenceResult> results;  // of the chunk
   };
 
-  // Sets sums[i] to f(i, worker), computed on all threads.
-  template <class F>
-  void each_chunk(std::span<EvalSums> sums, const F& f);
   void advance(double passes, const Chunk& chunk) const;
-  Tape& rewound_tape(Worker& worker, Tape::Mode mode);
   Var logits(const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from) const;
   EvalSums run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks, Tape& tape, const BlockInput* from,
                      std::span<SequenceResult> per_sequence, std::span<Prediction> predictions = {}) const;
