@@ -11,7 +11,7 @@ BEGIN {
   home["^Eigen/"] = "^src/inspect/circuits/spectral\\.cpp$"
   home["^hwy/"] = "^(src/engine|tests)/kernels/"
   home["^yaml-cpp/"] = "^src/train/config/yaml_parser\\.cpp$"
-  home["^CLI/"] = "^src/program/cli/command_line\\.cpp$"
+  home["^CLI/"] = "^src/program/cli/(command_line|completion|help)\\.cpp$"
   home["^mpi\\.h$"] = "^src/addons/cluster/mpi\\.cpp$"
   home["^Random123/"] = "^src/engine/core/random\\.cpp$"
   home["^catch2/"] = "^tests/"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Shell completion of command lines. A missing shell is skipped.
-# Usage: completion_test.sh THIMBLE_BINARY SOURCE_DIR bash|zsh|fish
+# Shell completion of command lines. A missing shell is skipped; `program` is what the scripts of all shells call.
+# Usage: completion_test.sh THIMBLE_BINARY SOURCE_DIR program|bash|zsh|fish
 set -euo pipefail
 shell=$3
-if ! command -v "$shell" >/dev/null; then
+if [[ $shell != program ]] && ! command -v "$shell" >/dev/null; then
   echo "completion_test: skipped, there is no $shell (apt-get install $shell)"
   exit 77
 fi
@@ -16,17 +16,25 @@ printf '{"a":\n1, "format"\n:\t"thimble 3"}' >'runs/a second/data.json'
 printf '{"format": "another"}' >elsewhere/data.json
 touch project/config.yaml project/metrics.jsonl mine.yaml notes.txt
 mkfifo runs/pipe && mkdir runs/piped && mkfifo runs/piped/data.json
-"$thimble" completion "$shell" >script
+[[ $shell == program ]] || "$thimble" completion "$shell" >script
 
 # offers LINE: prints the completions of the last word of LINE.
 case $shell in
-  bash)
+  program)
     offers() {
       local words
       read -ra words <<<"$1"
       [[ $1 != *' ' ]] || words+=('')
-      bash -c 'compopt() { :; }; source ./script; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _thimble; printf "%s\n" "${COMPREPLY[@]}"' \
-        bash script "${words[@]}"
+      "$thimble" complete "${words[@]}" | cut -f 1
+    }
+    ;;
+  bash)
+    offers() {  # bash makes a word of =, and gives the word after it apart
+      local words
+      read -ra words <<<"${1//=/ = }"
+      [[ $1 != *' ' ]] || words+=('')
+      bash -c 'compopt() { :; }; source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); word=${COMP_WORDS[-1]}
+        [[ $word != = ]] || word=; _thimble thimble "$word"; printf "%s\n" "${COMPREPLY[@]}"' bash "${words[@]}"
     }
     ;;
   fish) offers() { fish --no-config -c 'source ./script; complete -C $argv[1]' -- "$1" | cut -f 1; } ;;
@@ -51,16 +59,16 @@ read_until 'LOADED*READY>'
 zpty -w -n shell $'\C-u'"$1"$'\C-d'
 zpty -w -n shell $'\C-a\C-kprint -r DO""NE\n'
 read_until DONE
-print -r -- "$seen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' | tr -s ' \r' '\n' | sed 's/[=/]$//'
+print -r -- "$seen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' | tr -s ' \r' '\n'
 ZSH
     offers() { zsh -f driver.zsh "$1"; }
     ;;
 esac
 
-check() {  # LINE NAME...: requires that each NAME is offered, or is not offered if it starts with !
+check() {  # LINE NAME...: requires that each NAME is offered, without = or / at its end, or is not if it starts with !
   local line=$1 got name
   shift
-  got=$(offers "$line") || fail "$shell fails on '$line'" "$got"
+  got=$(offers "$line" | sed 's/[=/]$//') || fail "$shell fails on '$line'" "$got"
   for name in "$@"; do
     if [[ $name == !* ]]; then
       ! grep -qxF -e "${name#!}" <<<"$got" || fail "$shell offers ${name#!} for '$line'" "$got"
@@ -70,29 +78,66 @@ check() {  # LINE NAME...: requires that each NAME is offered, or is not offered
   done
 }
 
-check 'thimble ' train inspect config !--out !show
-check 'thimble t' train tasks
-check 'thimble config s' show schema !sweep
+check 'thimble ' train inspect config !--out !show !complete
+check 'thimble config ' show schema !train
 check 'thimble train --' --out --threads --json !--html !--version
 check 'thimble inspect --' --html --patch
 check 'thimble compare --' --html --all --json
 check 'thimble config show --' --json !--threads
 check 'thimble tasks rev' reverse
 check 'thimble eval --split v' validation
+check 'thimble eval --split train --' --split
 check 'thimble completion ' bash zsh fish
 check 'thimble train re' reverse
-check 'thimble train m' mine.yaml !notes.txt
-if [[ $shell != zsh ]]; then  # for zsh, offers() removes = and / at the end
-  check 'thimble train reverse model.h' model.heads=
-fi
+check 'thimble eval --weights w model.h' model.heads !runs/first
+check 'thimble tasks --config names task.le' task.length !reverse
+check 'thimble train reverse model.h' model.heads
 check 'thimble gradcheck bench/mi' bench/micro
 check 'thimble eval runs/' runs/first !runs/piped
 check 'thimble compare runs/first runs/f' runs/first
+check 'thimble frobnicate ' !train
+check 'thimble manual ' --help
+if [[ $shell == program ]]; then
+  check 'thimble train' train
+  check 'thimble train --out x --threads=2 --' --json !--out !--threads
+  check 'thimble train ' configs
+  check 'thimble train reverse ' keys
+  check 'thimble train --out ' directories
+  check 'thimble train --json ' files
+  check 'thimble train --threads ' N
+  check 'thimble train --json=x' files
+  check 'thimble eval --split=' --split=validation
+  check 'thimble eval ' runs
+  check 'thimble sweep x.yaml -- --ti' !--help
+  [[ $("$thimble" complete thimble ins) == *$'\ninspect\tShow what each head'* ]] || fail "commands have no description"
+  [[ $("$thimble" complete thimble train --) == *$'\n--out\tRun directory'* ]] || fail "options have no description"
+  [[ $("$thimble" complete thimble train reverse '') == *$'\nmodel.heads=\t'[a-z]* ]] || fail "keys have no description"
+
+  # It does nothing else, whatever the words are, and without a result it prints nothing.
+  find . >before
+  for line in train 'train reverse --out run' 'train reverse --out run ""' 'sweep x -- -- --' 'eval --json=made ' \
+    'inspect runs/first --npy made' $'train \xff --json made' '--version' '--help' '-- train' '= = =' ''; do
+    eval "\"\$thimble\" complete thimble $line" >/dev/null || fail "it fails on '$line'"
+  done
+  "$thimble" complete >/dev/null || fail "it fails without words"
+  find . | diff before - || fail "it writes files"
+  ! output=$(THIMBLE_GEMM=none "$thimble" complete thimble tr 2>/dev/null) || fail "it succeeds where no command does"
+  [[ -z $output ]] || fail "it prints something when it fails" "$output"
+else
+  check 'thimble t' train tasks
+  check 'thimble config s' show schema !sweep
+  check 'thimble train m' mine.yaml !notes.txt
+  check 'thimble train reverse model.heads=' !model.layers
+fi
 if [[ $shell == bash ]]; then
   check 'thimble eval ' runs/first 'runs/a second' !elsewhere !project !runs/piped
   check 'thimble compare runs/first ' runs/first !elsewhere
   check 'thimble eval e' elsewhere  # no run, so every directory
   check 'thimble train --out e' elsewhere
   check 'thimble train --threads 2 ' reverse !model.heads=
+  check 'thimble train --threads=2 ' reverse !model.heads=
+  check 'thimble eval --split=v' validation
+  check 'thimble train --out=' elsewhere !notes.txt
+  check 'thimble train --json n' notes.txt
 fi
 echo "completion_test: ok ($shell)"

@@ -34,7 +34,7 @@ expect 0 'test +loss' train reverse train.steps=2 train.schedule.warmup=1 data.v
 grep -q "moved/share/thimble/configs/reverse.yaml\|name: reverse" run/config.yaml || fail "another config" "$(cat run/config.yaml)"
 expect 0 '^  name: ' config show bench/micro
 expect 0 reverse reproduce --list
-expect 0 '^reverse$' completion --names configs
+expect 0 '^reverse$' complete thimble train ''
 refuse "no such config; searched nothing, configs/nothing.yaml, .*$work/moved/share/thimble/configs/nothing.yaml$" train nothing
 share=$work/moved/share
 for pair in 'bash bash-completion/completions/thimble' 'zsh zsh/site-functions/_thimble' \

@@ -119,7 +119,7 @@ rejects src/train/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed onl
 rejects src/train/step/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/train/config/yaml_parser.cpp"
 rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
 rejects src/engine/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src/engine|tests)/kernels/"
-rejects src/program/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/program/cli/command_line.cpp"
+rejects src/program/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/program/cli/(command_line|completion|help).cpp"
 rejects src/train/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/engine/core/random.cpp"
 rejects src/engine/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
 accepts src/engine/kernels/planted.cpp '#include "hwy/highway.h"'

@@ -32,11 +32,12 @@ void Output::write(const Json& result) const {
 }
 
 void ModelArguments::add_to(Command& command) {
-  command.add_option("RUN", run, "Run directory").value_name("", Value::run);
+  Option& argument = command.add_option("RUN", run, "Run directory").value_name("", Value::run);
   command.add_option("--checkpoint", checkpoint, "best, final or a step (default: the newest)")
       .value_name("NAME");
-  command.add_option("--weights", weights, "Weights in a safetensors file, instead of RUN")
-      .value_name("FILE", Value::file);
+  argument.replaced_by(
+      command.add_option("--weights", weights, "Weights in a safetensors file, instead of RUN")
+          .value_name("FILE", Value::file));
   command.add_option("--config", config, "Config of the weights (default: the one stored with them)")
       .value_name("FILE", Value::config);
   command.add_option("OVERRIDES", overrides, "Config overrides, such as task.length=20")

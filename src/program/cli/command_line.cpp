@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "program/cli/completion.h"
 #include "program/cli/find_config.h"
 #include "program/cli/help.h"
 #include "program/cli/outputs.h"
@@ -17,63 +18,58 @@
 namespace thimble::cli {
 
 Option& Option::value_name(const std::string& name, Value kind) {
-  info_.value_name = name;
-  info_.kind = kind;
+  parsed_->type_name(name);
+  kind_ = kind;
   return *this;
 }
 
 Option& Option::shows_default() {
   parsed_->capture_default_str();
-  info_.default_text = parsed_->get_default_str();
   return *this;
 }
 
 Option& Option::required() {
   parsed_->required();
-  info_.required = true;
   return *this;
 }
 
 Option& Option::optional_pair() {
   parsed_->expected(0, 2);
-  info_.repeats = false;
   return *this;
 }
 
 Option& Option::between(std::int64_t min, std::int64_t max) {
-  info_.min = min;
-  info_.max = max;
+  min_ = min;
+  max_ = max;
   return *this;
 }
 
 void Option::require_number(const std::string& text) const {
-  if (info_.real) {
+  if (is_real_) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size();
-    require<ConfigError>(
-        whole && value > static_cast<double>(info_.min) && value <= static_cast<double>(info_.max),
-        "{} {}: must be a number above {}, at most {}", info_.name, text, info_.min, info_.max);
+    require<ConfigError>(whole && value > static_cast<double>(min_) && value <= static_cast<double>(max_),
+                         "{} {}: must be a number above {}, at most {}", parsed_->get_name(), text, min_,
+                         max_);
     return;
   }
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  const bool limited = info_.max < std::numeric_limits<std::int64_t>::max();
-  const bool above = info_.min > std::numeric_limits<std::int64_t>::min();
-  require<ConfigError>(whole && value >= info_.min && value <= info_.max, "{} {}: must be an integer{}",
-                       info_.name, text,
-                       limited ? fmt::format(" from {} to {}", info_.min, info_.max)
-                       : above ? fmt::format(" from {}", info_.min)
+  const bool limited = max_ < std::numeric_limits<std::int64_t>::max();
+  const bool above = min_ > std::numeric_limits<std::int64_t>::min();
+  require<ConfigError>(whole && value >= min_ && value <= max_, "{} {}: must be an integer{}",
+                       parsed_->get_name(), text,
+                       limited ? fmt::format(" from {} to {}", min_, max_)
+                       : above ? fmt::format(" from {}", min_)
                                : "");
 }
 
 Option& Option::one_of(const std::vector<std::string>& names) {
   const auto test = [this](const std::string& text) -> std::string {
-    const auto& choices = info_.choices;
-    require<ConfigError>(std::find(choices.begin(), choices.end(), text) != choices.end(),
-                         "{} {}: must be one of {}{}", info_.name, text, fmt::join(choices, ", "),
-                         did_you_mean(text, choices));
+    require<ConfigError>(std::ranges::find(choices_, text) != choices_.end(), "{} {}: must be one of {}{}",
+                         parsed_->get_name(), text, fmt::join(choices_, ", "), did_you_mean(text, choices_));
     return "";
   };
   parsed_->check(CLI::Validator(test, ""));
@@ -81,12 +77,17 @@ Option& Option::one_of(const std::vector<std::string>& names) {
 }
 
 Option& Option::suggests(const std::vector<std::string>& names) {
-  info_.choices = names;
+  choices_ = names;
   return *this;
 }
 
 Option& Option::excludes(const Option& other) {
   parsed_->excludes(other.parsed_);
+  return *this;
+}
+
+Option& Option::replaced_by(const Option& other) {
+  substitute_ = &other;
   return *this;
 }
 
@@ -106,23 +107,19 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
     return "";
   };
   parsed_->check(CLI::Validator(test, ""));
-  info_.output = true;
+  is_output_ = true;
   return *this;
 }
 
 Command::Command(const std::string& name, const std::string& summary, const std::string& version)
-    : program_(std::make_unique<CLI::App>(summary)), parsed_(program_.get()), name_(name), summary_(summary) {
-  options_.emplace_back(parsed_->get_help_ptr(),
-                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
-  options_.emplace_back(
-      parsed_->set_version_flag("--version", version),
-      Option::Info{.name = "--version", .help = "Print the version and exit", .flag = true});
+    : program_(std::make_unique<CLI::App>(summary, name)), parsed_(program_.get()) {
+  options_.emplace_back(parsed_->set_help_flag("-h,--help", "Print this help and exit"));
+  options_.emplace_back(parsed_->set_version_flag("--version", version, "Print the version and exit"));
 }
 
 Command::Command(Command& above, const std::string& name, const std::string& summary)
-    : parsed_(above.parsed_->add_subcommand(name, summary)), above_(&above), name_(name), summary_(summary) {
-  options_.emplace_back(parsed_->get_help_ptr(),
-                        Option::Info{.name = "--help", .help = "Print this help and exit", .flag = true});
+    : parsed_(above.parsed_->add_subcommand(name, summary)) {
+  options_.emplace_back(parsed_->get_help_ptr());
 }
 
 Command::~Command() = default;
@@ -138,12 +135,13 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
                          std::is_same_v<T, std::vector<std::string>>;
   constexpr bool kRepeats =
       std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<std::int64_t>>;
-  Option& option = options_.emplace_back(
-      parsed_->add_option(name, variable, help),
-      Option::Info{.name = name, .help = help, .repeats = kRepeats, .real = std::is_same_v<T, double>});
+  Option& option = options_.emplace_back(parsed_->add_option(name, variable, help));
+  const bool is_argument = option.parsed_->get_positional();
+  option.is_real_ = std::is_same_v<T, double>;
   if constexpr (std::is_same_v<T, std::string>) option.text_ = &variable;
+  if (is_argument) option.parsed_->type_name("");
   // An option takes its values from one word, "a,b", so that the words after it stay arguments.
-  if (kRepeats && !option.info_.is_argument()) option.parsed_->delimiter(',')->allow_extra_args(false);
+  if (kRepeats && !is_argument) option.parsed_->delimiter(',')->allow_extra_args(false);
   const auto test = [&option](const std::string& text) -> std::string {
     option.require_number(text);
     return "";
@@ -170,19 +168,21 @@ template Option& Command::add_option(const std::string&, std::optional<std::stri
 template Option& Command::add_option(const std::string&, std::optional<std::int64_t>&, const std::string&);
 
 Option& Command::add_flag(const std::string& name, bool& variable, const std::string& help) {
-  return options_.emplace_back(parsed_->add_flag(name, variable, help),
-                               Option::Info{.name = name, .help = help, .flag = true});
+  return options_.emplace_back(parsed_->add_flag(name, variable, help));
 }
 
-std::string Command::path() const { return above_ == nullptr ? name_ : above_->path() + " " + name_; }
+void Command::ending(const std::string& text) { parsed_->footer(text); }
 
-const std::string& Command::ending() const {
-  return ending_.empty() && above_ != nullptr ? above_->ending() : ending_;
+std::string Command::path() const {
+  std::string out = parsed_->get_name();
+  for (const CLI::App* above = parsed_->get_parent(); above != nullptr; above = above->get_parent())
+    out = above->get_name() + " " + out;
+  return out;
 }
 
 const Command* Command::find(const std::string& name) const {
   for (const Command& command : commands_)
-    if (command.name_ == name) return &command;
+    if (command.parsed_->get_name() == name) return &command;
   return nullptr;
 }
 
@@ -198,20 +198,20 @@ std::string Command::explain(const CLI::ParseError& e) const {
   std::vector<std::string> names;
   if (is_option) {
     for (const Option& option : options_)
-      if (!option.info().is_argument()) names.push_back(option.info().name);
+      if (!option.parsed_->get_positional()) names.push_back(option.parsed_->get_name());
     return fmt::format("unknown option {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!commands_.empty()) {
-    for (const Command& command : commands_) names.push_back(command.name_);
+    for (const Command& command : commands_) names.push_back(command.parsed_->get_name());
     if (unknown.empty()) return fmt::format("missing command: one of {}", fmt::join(names, ", "));
     return fmt::format("unknown command {}{}", unknown.front(), did_you_mean(unknown.front(), names));
   }
   if (!unknown.empty()) return fmt::format("unexpected argument {}", unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&e) != nullptr)
     for (const Option& option : options_)
-      if (!option.info().flag && std::string_view(e.what()).starts_with(option.info().name + ":"))
-        return fmt::format("{} requires a value: {} {}", option.info().name, option.info().name,
-                           option.info().value());
+      if (const std::string name = option.parsed_->get_name();
+          std::string_view(e.what()).starts_with(name + ":") && option.parsed_->get_items_expected_max() > 0)
+        return fmt::format("{} requires a value: {} {}", name, name, option.parsed_->get_type_name());
   return e.what();
 }
 
@@ -219,18 +219,23 @@ void Command::check_outputs() const {
   std::vector<NamedPath> outputs, directories;
   for (const Option& option : options_) {
     if (option.text_ == nullptr) continue;
-    const Value kind = option.info_.kind;
-    if (option.info_.output && is_standard_output(*option.text_)) *option.text_ = "-";
-    if (option.info_.output)
-      outputs.push_back({option.info_.name, *option.text_, kind});
+    const Value kind = option.kind_;
+    if (option.is_output_ && is_standard_output(*option.text_)) *option.text_ = "-";
+    if (option.is_output_)
+      outputs.push_back({option.parsed_->get_name(), *option.text_, kind});
     else if (kind == Value::directory || kind == Value::run || kind == Value::new_run ||
              kind == Value::new_sweep)
-      directories.push_back({option.info_.name, *option.text_, kind});
+      directories.push_back({option.parsed_->get_name(), *option.text_, kind});
   }
   declare_outputs(outputs, directories);
 }
 
 int Command::run(int argc, char** argv) {
+  if (argc > 1 &&
+      argv[1] == std::string_view("complete")) {  // hidden: scripts of completion_script() call it
+    write_picture(completions(*this, {argv + 2, argv + argc}));
+    return 0;
+  }
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     require<ConfigError>(utf8_size(argument) == argument.size(), "argument {} ({}): not UTF-8 text", i,
@@ -255,8 +260,7 @@ int Command::run(int argc, char** argv) {
   }
   const Command& command = chosen();
   for (const Option& option : command.options_)
-    if (option.info_.kind == Value::config && !option.text_->empty())
-      *option.text_ = find_config(*option.text_);
+    if (option.kind_ == Value::config && !option.text_->empty()) *option.text_ = find_config(*option.text_);
   command.check_outputs();
   return command.run_();
 }

@@ -1,5 +1,5 @@
-// The table of commands and options, from which the command line is parsed and --help, the man page and the
-// shell completions are generated.
+// The commands and options. CLI11 holds them and parses the command line; --help, the man page and shell completion
+// ask it.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,10 @@ namespace thimble::cli {
 // directories that the command writes.
 enum class Value { text, file, directory, config, run, key, new_run, new_sweep };
 
-// An option of a command, or a positional argument.
+// An option of a command, or a positional argument, with what CLI11 has no place for.
 class Option {
  public:
-  struct Info {
-    std::string name = {}, help = {}, value_name = {}, default_text = {};
-    std::vector<std::string> choices = {};
-    Value kind = Value::text;
-    bool required = false, repeats = false, flag = false, output = false, real = false;
-    std::int64_t min = std::numeric_limits<std::int64_t>::min(),
-                 max = std::numeric_limits<std::int64_t>::max();
-
-    bool is_argument() const { return name[0] != '-'; }
-    std::string value() const { return value_name.empty() ? name : value_name; }
-  };
-
-  Option(CLI::Option* parsed, Info info) : parsed_(parsed), info_(std::move(info)) {}
+  explicit Option(CLI::Option* parsed) : parsed_(parsed) {}
   Option(const Option&) = delete;
   Option& operator=(const Option&) = delete;
 
@@ -53,20 +41,29 @@ class Option {
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);
   Option& excludes(const Option& other);
+  Option& replaced_by(const Option& other);  // of an argument that is not there when the other is given
   Option& needs(const Option& other);
 
   // Marks the value as an output path, which is checked while the command line is parsed, before any work.
   // `check` throws FileError; "-" is standard output.
   Option& writable(void (*check)(const std::filesystem::path&) = require_writable);
 
-  const Info& info() const { return info_; }
+  const CLI::Option& parsed() const { return *parsed_; }
+  Value kind() const { return kind_; }
+  const std::vector<std::string>& choices() const { return choices_; }
+  const Option* substitute() const { return substitute_; }
 
  private:
   friend class Command;
   void require_number(const std::string& text) const;  // throws ConfigError
 
   CLI::Option* parsed_;
-  Info info_;
+  Value kind_ = Value::text;
+  std::vector<std::string> choices_;
+  const Option* substitute_ = nullptr;
+  bool is_output_ = false, is_real_ = false;
+  std::int64_t min_ = std::numeric_limits<std::int64_t>::min(),
+               max_ = std::numeric_limits<std::int64_t>::max();
   std::string* text_ = nullptr;  // the variable, if it is a string
 };
 
@@ -97,21 +94,19 @@ class Command {
   // Gives the words after -- to the variable.
   void add_rest(std::vector<std::string>& variable) { rest_ = &variable; }
 
-  // Sets the end of the help text, for this command and those below without an ending of their own.
-  void ending(const std::string& text) { ending_ = text; }
+  // Sets the end of the help text, for this command and those that are added to it later.
+  void ending(const std::string& text);
   // Sets the function that runs the command; it returns the exit status.
   void action(std::function<int()> run) { run_ = std::move(run); }
 
   // Parses the command line of the program and runs the command; throws ConfigError for an invalid one.
   int run(int argc, char** argv);
 
-  const std::string& name() const { return name_; }
-  std::string path() const;  // "thimble config show"
-  const std::string& summary() const { return summary_; }
-  const std::string& ending() const;
+  const CLI::App& parsed() const { return *parsed_; }
   const std::deque<Option>& options() const { return options_; }
   const std::list<Command>& commands() const { return commands_; }
   const Command* find(const std::string& name) const;
+  std::string path() const;  // "thimble config show"
 
  private:
   const Command& chosen() const;
@@ -120,8 +115,6 @@ class Command {
 
   std::unique_ptr<CLI::App> program_;  // null except in the program
   CLI::App* parsed_;
-  const Command* above_ = nullptr;
-  std::string name_, summary_, ending_;
   std::list<Command> commands_;
   std::deque<Option> options_;
   std::vector<std::string>* rest_ = nullptr;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "train/files/text/width.h"
@@ -27,20 +28,23 @@ std::string row(const std::string& term, const std::string& text, std::size_t wi
 }
 
 // Returns "--out DIR", "--split NAME,..." or "key=value ...".
-std::string term(const Option::Info& option) {
-  std::string out = option.name == "--help" ? "-h, --help" : option.name;
-  if (option.is_argument()) out = option.value();
-  if (!option.is_argument() && !option.flag) out += " " + option.value();
-  if (!option.repeats) return out;
-  return out + (option.is_argument() ? " ..." : ",...");
+std::string term(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const bool repeats = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  if (option.get_positional()) return (type.empty() ? option.get_name() : type) + (repeats ? " ..." : "");
+  std::string out = option.get_snames().empty() ? "" : fmt::format("-{}, ", option.get_snames().front());
+  out += option.get_name();
+  if (option.get_items_expected_max() > 0) out += " " + type;
+  return repeats ? out + ",..." : out;
 }
 
-std::string description(const Option::Info& option) {
-  std::string out = option.help;
-  if (!option.is_argument() && !option.choices.empty())
-    out += fmt::format("; one of {}", fmt::join(option.choices, ", "));
-  if (!option.default_text.empty()) out += fmt::format(" [{}]", option.default_text);
-  return out;
+std::string description(const Option& option) {
+  const CLI::Option& parsed = option.parsed();
+  std::string out = parsed.get_description();
+  if (!parsed.get_positional() && !option.choices().empty())
+    out += fmt::format("; one of {}", fmt::join(option.choices(), ", "));
+  const std::string usual = parsed.get_default_str();
+  return usual.empty() ? out : fmt::format("{} [{}]", out, usual);
 }
 
 // Escapes what man would take for markup.
@@ -56,10 +60,10 @@ std::string roff(std::string_view text) {
 }
 
 void append_manual(std::string& out, const Command& command) {
-  out += fmt::format(".SS {}\n{}.\n", roff(usage(command)), roff(command.summary()));
+  out += fmt::format(".SS {}\n{}.\n", roff(usage(command)), roff(command.parsed().get_description()));
   for (const Option& option : command.options())
-    if (option.info().name != "--help")
-      out += fmt::format(".TP\n.B {}\n{}\n", roff(term(option.info())), roff(description(option.info())));
+    if (&option.parsed() != command.parsed().get_help_ptr())
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(term(option.parsed())), roff(description(option)));
   for (const Command& below : command.commands()) append_manual(out, below);
 }
 
@@ -69,23 +73,25 @@ std::string usage(const Command& command) {
   std::string out = command.path();
   if (!command.commands().empty()) out += " COMMAND";
   for (const Option& option : command.options())
-    if (option.info().is_argument())
-      out += option.info().required ? " " + term(option.info()) : fmt::format(" [{}]", term(option.info()));
+    if (const CLI::Option& parsed = option.parsed(); parsed.get_positional())
+      out += parsed.get_required() ? " " + term(parsed) : fmt::format(" [{}]", term(parsed));
   return command.options().size() > 1 ? out + " [options]" : out;
 }
 
 std::string help(const Command& command, std::size_t width) {
   std::string arguments, options, commands;
   for (const Option& option : command.options())
-    (option.info().is_argument() ? arguments : options) +=
-        row(term(option.info()), description(option.info()), width);
-  for (const Command& below : command.commands()) commands += row(below.name(), below.summary(), width);
-  std::string out = wrapped("Usage: " + usage(command), width) + "\n" + wrapped(command.summary(), width);
+    (option.parsed().get_positional() ? arguments : options) +=
+        row(term(option.parsed()), description(option), width);
+  for (const Command& below : command.commands())
+    commands += row(below.parsed().get_name(), below.parsed().get_description(), width);
+  std::string out =
+      wrapped("Usage: " + usage(command), width) + "\n" + wrapped(command.parsed().get_description(), width);
   for (const auto& [title, rows] :
        {std::pair("Commands", &commands), std::pair("Arguments", &arguments), std::pair("Options", &options)})
     if (!rows->empty()) out += fmt::format("\n{}:\n{}", title, *rows);
   out += '\n';
-  std::istringstream paragraphs(command.ending());
+  std::istringstream paragraphs(command.parsed().get_footer());
   for (std::string paragraph; std::getline(paragraphs, paragraph);) out += wrapped(paragraph, width);
   return out;
 }
@@ -94,9 +100,9 @@ std::string manual_page(const Command& program, const std::string& version) {
   std::string out = fmt::format(
       ".TH THIMBLE 1 \"\" \"{}\" \"User Commands\"\n.SH NAME\nthimble \\- {}\n.SH SYNOPSIS\n.B thimble\n"
       ".I COMMAND\n[options]\n.SH COMMANDS\n",
-      roff(version), roff(program.summary()));
+      roff(version), roff(program.parsed().get_description()));
   for (const Command& command : program.commands()) append_manual(out, command);
-  return out + fmt::format(".SH EXIT STATUS\n{}", roff(program.ending()));
+  return out + fmt::format(".SH EXIT STATUS\n{}", roff(program.parsed().get_footer()));
 }
 
 }  // namespace thimble::cli

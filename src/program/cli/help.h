@@ -1,4 +1,4 @@
-// Help texts and the man page, made from the table of commands and options.
+// Help texts and the man page, of what CLI11 has of commands and options.
 #pragma once
 
 #include <string>

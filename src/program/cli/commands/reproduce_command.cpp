@@ -194,7 +194,7 @@ void add_reproduce(Command& program) {
   Command& command =
       program.add_command("reproduce", "Reproduce published results and test claims, with verdicts");
   auto arguments = std::make_shared<ReproduceArguments>();
-  command.add_option("NAME", arguments->names, "Experiments (default: all)").value_name("");
+  command.add_option("NAME", arguments->names, "Experiments (default: all)");
   command.add_flag("--list", arguments->list, "List the experiments and exit");
   command.add_flag("--quick", arguments->quick, "Skip experiments that take more than 5 minutes on 2 cores");
   command

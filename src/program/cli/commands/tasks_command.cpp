@@ -73,13 +73,13 @@ void print_sequences(const TasksArguments& arguments) {
 void add_tasks(Command& program) {
   Command& command = program.add_command("tasks", "List tasks, describe one, or print sequences");
   auto arguments = std::make_shared<TasksArguments>();
-  command.add_option("NAME", arguments->name, "Task to describe (default: list all)")
-      .value_name("")
-      .suggests({task_names().begin(), task_names().end()});
+  Option& name = command.add_option("NAME", arguments->name, "Task to describe (default: list all)")
+                     .suggests({task_names().begin(), task_names().end()});
   command.add_option("OVERRIDES", arguments->overrides, "Config overrides, such as task.length=20")
       .value_name("key=value", Value::key);
   Option& config = command.add_option("--config", arguments->config, "Print sequences of this config")
                        .value_name("FILE", Value::config);
+  name.replaced_by(config);
   command.add_option("--split", arguments->split, "Split to print, train in training order")
       .one_of({"train", "validation", "test"})
       .needs(config)
