@@ -113,23 +113,22 @@ TEST_CASE("characters that cannot be seen are escaped", "[files]") {
   }
 }
 
-TEST_CASE("emoji stay whole, and nothing hides in what only looks like one", "[files]") {
+TEST_CASE("emoji stay whole, and nothing hides between characters", "[files]") {
   const std::string family = "\U0001f468\u200d\U0001f469\U0001f3fd\u200d\U0001f467", heart = "\u2764\ufe0f",
-                    england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f";
-  for (const std::string& emoji :
-       {family, heart, england, heart + "\u200d\U0001f525", std::string("1\ufe0f\u20e3"),
-        std::string("\U0001f1eb\U0001f1f7"), std::string("\u00a9\ufe0e")}) {
+                    burning = heart + "\u200d\U0001f525", flag = "\U0001f1eb\U0001f1f7";
+  for (const std::string& emoji : {family, heart, burning, flag, std::string("\u00a9\ufe0e")}) {
     CAPTURE(emoji);
     CHECK(escape_controls("a" + emoji + "\u200b") == "a" + emoji + "\\u{200b}");
     CHECK(printable(emoji) == emoji);
+    CHECK(escape_controls_in_json('"' + emoji + '"') == '"' + emoji + '"');
   }
   CHECK(escape_controls("a\u200d" + family) == "a\\u{200d}" + family);
-  CHECK(escape_controls(family + "\u200da") == family + "\\u{200d}a");
-  CHECK(escape_controls(heart + "\ufe0f") == heart + "\\u{fe0f}");
+  CHECK(escape_controls(heart + "\ufe0f\u200d\ufe0e" + heart) == heart + "\ufe0f\\u{200d}\\u{fe0e}" + heart);
   CHECK(escape_controls("1\ufe0f") == "1\\u{fe0f}");
-  CHECK(escape_controls("x\ufe0f\u20e3") == "x\\u{fe0f}\u20e3");
-  CHECK(escape_controls("\U0001f3f4\U000e0067") == "\U0001f3f4\\u{e0067}");
-  CHECK(escape_controls("\U0001f3f4\U000e0041\U000e007f") == "\U0001f3f4\\u{e0041}\\u{e007f}");
+  CHECK(escape_controls("\u200d\ufe0f") == "\\u{200d}\\u{fe0f}");
+  CHECK(escape_controls("\u00e9\n\u200d\u200b\u200d") == "\u00e9\n\\u{200d}\\u{200b}\\u{200d}");
+  CHECK(escape_controls_in_json("\"\u200d\"") == "\"\\u200d\"");
+  CHECK(escape_controls("\U0001f3f4\U000e0067\U000e007f") == "\U0001f3f4\\u{e0067}\\u{e007f}");
 }
 
 TEST_CASE("escaped JSON says the same", "[files]") {

@@ -1,7 +1,7 @@
 // Writes reports for the test of the page, made up but of the real shape: page_report DIRECTORY
 // large.html has 4 layers of 8 heads and 16 examples of 64 tokens, causal; small.html one head, tokens that
 // HTML and scripts could trip over, and no section that needs a run; own.html an input of the user's own.
-// reproduce.html is a page of `thimble reproduce`.
+// reproduce.html is a page of `thimble reproduce`; characters.txt has every character as the program escapes it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "program/reproduce/page.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/inspect.h"
+#include "train/files/text/text.h"
 
 namespace {
 
@@ -251,6 +252,24 @@ void write(const std::filesystem::path& path, const std::string& text) {
   file.close();
 }
 
+// Every character in two lines: before marks of emoji, and after a character that such a mark may follow.
+std::string all_characters() {
+  std::string out;
+  for (char32_t point = 0; point <= 0x10FFFF; ++point) {
+    if (point >= 0xD800 && point <= 0xDFFF) continue;
+    std::string c;
+    if (point < 0x80)
+      c = {static_cast<char>(point)};
+    else {
+      const int rest = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+      c += static_cast<char>((0xFF00 >> (rest + 1) & 0xFF) | point >> 6 * rest);
+      for (int k = rest - 1; k >= 0; --k) c += static_cast<char>(0x80 | (point >> 6 * k & 0x3F));
+    }
+    out += c + "\u200d\ufe0f\ufe0e\n\u00e9" + c + "\ufe0e\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -296,4 +315,5 @@ int main(int, char** argv) {
   write(directory / "usual_title.svg",
         thimble::head_svg("head 0.0, mean of 1000 sequences", {"0", "1"}, {"0", "1"}, {1, 0, 0.5, 0.5}));
   write(directory / "reproduce.html", thimble::reproduce_page(std::vector{experiment()}));
+  write(directory / "characters.txt", thimble::escape_controls(all_characters()));
 }

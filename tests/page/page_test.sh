@@ -11,12 +11,15 @@ skip() {
   exit 77
 }
 
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-  skip "no chromium; on Debian: scripts/setup.sh chromium"
 command -v node >/dev/null || skip "no node; on Debian: scripts/setup.sh nodejs npm"
-
 mkdir -p "$directory"
 directory=$(cd "$directory" && pwd)
+"$report" "$directory"
+node "$here/characters_test.mjs" "$directory"
+
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+  skip "no chromium; on Debian: scripts/setup.sh chromium"
+
 packages=("$here/package.json" "$here/package-lock.json")
 if ! cat "${packages[@]}" | cmp -s - "$directory/installed"; then
   command -v npm >/dev/null || skip "no npm to install playwright-core with"
@@ -26,7 +29,6 @@ if ! cat "${packages[@]}" | cmp -s - "$directory/installed"; then
   cat "${packages[@]}" >"$directory/installed"
 fi
 
-"$report" "$directory"
 rm -rf "$directory/pair"
 "$thimble" train "$here/pair.yaml" --out "$directory/pair" --quiet
 "$thimble" inspect "$directory/pair" --sequences 200 --examples 4 --html "$directory/pair.html" --quiet

@@ -1,9 +1,6 @@
 // The input that all maps show, and what the model answers.
 import { element, percent, state, subscribe, word } from "lab:report";
-import { shown } from "./names.js";
 import { nextExample, setInput } from "./trace.js";
-
-const name = (token) => word(shown(token));
 
 // Returns the prediction at a position, with what it was without the interventions, or what it should be.
 function prediction(i) {
@@ -17,9 +14,9 @@ function prediction(i) {
   return element(
     "span",
     { class: `prediction ${wrong ? "wrong" : ""} ${before === now ? "" : "other"}`, title: sure },
-    name(now),
+    word(now),
     labeled ? element("span", { class: "mark" }, wrong ? "✗" : "✓") : null,
-    before === now ? null : element("small", { title: "without the intervention" }, element("s", {}, name(before))),
+    before === now ? null : element("small", { title: "without the intervention" }, element("s", {}, word(before))),
   );
 }
 
@@ -32,11 +29,11 @@ function probability(i) {
 function chips() {
   const { tokens, predictions, source } = state.trace;
   const all = tokens.map((token, i) =>
-    element("span", { class: "chip", "data-at": i }, element("small", {}, String(i)), name(token), prediction(i)),
+    element("span", { class: "chip", "data-at": i }, element("small", {}, String(i)), word(token), prediction(i)),
   );
   if (state.trace.finished === false) all.push(element("span", { title: "cut at the longest output of the model" }, "…"));
   if (predictions.length === tokens.length) return source ? [sourceLine(source), element("span", { class: "arrow" }, "→"), ...all] : all;
-  const plain = tokens.map((token, i) => element("span", { class: "chip" }, element("small", {}, String(i)), name(token)));
+  const plain = tokens.map((token, i) => element("span", { class: "chip" }, element("small", {}, String(i)), word(token)));
   return [...plain, element("span", { class: "arrow" }, "→"), element("span", { class: "chip" }, prediction(0))];
 }
 
@@ -44,7 +41,7 @@ const sourceLine = (source) =>
   element(
     "span",
     { class: "source" },
-    source.flatMap((token) => [name(token), " "]),
+    source.flatMap((token) => [word(token), " "]),
   );
 
 // Says how much of the answer is right, and what has changed.

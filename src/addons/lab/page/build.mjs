@@ -15,8 +15,15 @@ const esbuild = createRequire(join(directory, "package.json"))("esbuild");
 const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
 const kPieces = ["base", "chart", "map", "save", "tokens"];
-const kTaken = `state, update, subscribe, element, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
+const kTaken = `state, update, subscribe, element, harmless, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
   color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, report, themeColor, kFont, pictureOf, saveButtons, word`;
+
+// Returns those parts, after the program's table of characters that they escape.
+function report() {
+  const [, hidden] = /kHidden\[\] = \{([^}]*)\}/.exec(readFileSync(join(root, "src/train/files/text/text.cpp"), "utf8"));
+  const pieces = kPieces.map((name) => readFileSync(join(kReport, `${name}.js`), "utf8"));
+  return [`const kHiddenPoints = [${hidden}];`, ...pieces, `export { ${kTaken} };`].join("\n");
+}
 
 const configs = () => {
   const folder = join(root, "configs");
@@ -29,9 +36,7 @@ const virtual = {
   name: "virtual",
   setup(build) {
     build.onResolve({ filter: /^lab:/ }, ({ path }) => ({ path, namespace: "lab" }));
-    build.onLoad({ filter: /report$/, namespace: "lab" }, () => ({
-      contents: `${kPieces.map((name) => readFileSync(join(kReport, `${name}.js`), "utf8")).join("\n")}\nexport { ${kTaken} };`,
-    }));
+    build.onLoad({ filter: /report$/, namespace: "lab" }, () => ({ contents: report() }));
     build.onLoad({ filter: /configs$/, namespace: "lab" }, () => ({ contents: JSON.stringify(configs()), loader: "json" }));
   },
 };

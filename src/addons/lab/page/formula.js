@@ -1,6 +1,6 @@
 // The formula of what is shown, with the numbers of the moment: the query and the keys of a row, scores, softmax.
 import { color, element, shorter, state, subscribe, word } from "lab:report";
-import { selected, shown } from "./names.js";
+import { selected } from "./names.js";
 
 // Returns a vector as a row of colored cells.
 function stripe(values, scale) {
@@ -18,13 +18,12 @@ const math = (...parts) => element("span", { class: "number" }, ...parts);
 // Returns the lines of the formula for a cell, from the vectors at its row and at its column.
 function linesOf({ query, dots, scale }, { key }, { row, column }, weights, labels) {
   const lines = [];
-  const name = (label) => word(shown(label));
   const largest = Math.max(...query.map(Math.abs), ...key.map(Math.abs));
   const vector = (letter, index, label, values) =>
     element(
       "div",
       { class: "vector" },
-      element("span", {}, letter, element("sub", {}, String(index)), " ", name(label)),
+      element("span", {}, letter, element("sub", {}, String(index)), " ", word(label)),
       stripe(values, largest),
     );
   lines.push(vector("q", row, labels.row, query), vector("k", column, labels.column, key));

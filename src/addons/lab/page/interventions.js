@@ -1,6 +1,6 @@
 // Interventions in the forward pass: ablate a head, change a row of attention, patch a head from another input.
-import { element, percent, points, shorter, state, subscribe } from "lab:report";
-import { selected, shown } from "./names.js";
+import { element, harmless, percent, points, shorter, state, subscribe } from "lab:report";
+import { selected } from "./names.js";
 import { intervene, intervenes, undo } from "./trace.js";
 
 const without = (list, id) => list.filter((one) => (one.head ?? one) !== id);
@@ -72,7 +72,9 @@ function rowEditor() {
     if (!head || !state.trace || !details.open || bars.contains(document.activeElement)) return;
     const queries = state.trace[head.attention.queries];
     const query = Math.min(Number(list.value || state.cell?.row || 0), queries.length - 1);
-    list.replaceChildren(...queries.map((token, i) => element("option", { value: i, selected: i === query }, `${i}: ${shown(token)}`)));
+    list.replaceChildren(
+      ...queries.map((token, i) => element("option", { value: i, selected: i === query }, `${i}: ${harmless(String(token))}`)),
+    );
     const weights = weightsNow(head, query);
     bars.replaceChildren(
       ...state.trace[head.attention.keys].map((token, k) => {
@@ -93,7 +95,7 @@ function rowEditor() {
           });
         });
         const value = element("output", { class: "number" }, weights[k] === null ? "–" : weights[k].toFixed(2));
-        return element("label", { class: "bar" }, element("bdi", { class: "token" }, shown(token)), slider, value);
+        return element("label", { class: "bar" }, element("bdi", { class: "token" }, harmless(String(token))), slider, value);
       }),
     );
   };

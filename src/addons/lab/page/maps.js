@@ -1,14 +1,14 @@
 // Attention as maps: small ones of all heads, and the large one of the selected head.
 import { drawMap, element, layOut, legend, pictureOf, saveButtons, shorter, state, subscribe, thumbnail, update, word } from "lab:report";
-import { heads, selected, shown } from "./names.js";
+import { heads, selected } from "./names.js";
 
 Object.assign(state, { picked: 0 }); // how often a head was chosen
 
 /** Returns the attention of a head in the trace as a map of the report. */
 function mapOf({ layer, head, attention }) {
   const weights = state.trace.attention[layer][head];
-  const rowLabels = state.trace[attention.queries].map(shown);
-  const columnLabels = state.trace[attention.keys].map(shown);
+  const rowLabels = state.trace[attention.queries];
+  const columnLabels = state.trace[attention.keys];
   return {
     rows: rowLabels.length,
     columns: columnLabels.length,

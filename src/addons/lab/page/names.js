@@ -1,10 +1,6 @@
 // Names of heads and tokens.
 import { state } from "lab:report";
 
-/** Returns a token with control, format and bidirectional characters spelled out, so that it cannot disguise itself. */
-export const shown = (token) =>
-  String(token).replace(/\p{C}/gu, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-
 /** Returns the heads of the open model in order: [{layer, head, place, id, name, attention}], `id` as on the command line. */
 export const heads = () => state.model?.heads ?? [];
 

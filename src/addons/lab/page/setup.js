@@ -1,11 +1,11 @@
 // The area of data and config: where to start, examples, the form and the YAML text.
-import { element, state, subscribe, word } from "lab:report";
+import { element, harmless, state, subscribe, word } from "lab:report";
 import configs from "lab:configs";
 import { summaryOf } from "./document.js";
 import { editor } from "./editor.js";
 import { call } from "./engine.js";
 import { form } from "./fields.js";
-import { counted, shown } from "./names.js";
+import { counted } from "./names.js";
 import { ownData } from "./own.js";
 import { setText } from "./session.js";
 
@@ -28,12 +28,12 @@ function starts() {
   const about = element("p", { class: "about" });
   subscribe(["text"], () => {
     list.value = kStarts.find((name) => configs[name] === state.text) ?? "";
-    about.textContent = shown(summaryOf(state.text, kSummaries.has(summaryOf(state.text, true))));
+    about.textContent = harmless(summaryOf(state.text, kSummaries.has(summaryOf(state.text, true))));
   });
   return [element("label", { class: "start", for: "start" }, element("span", {}, "start with"), list), about];
 }
 
-const tokens = (names) => names.map((name) => (name === null ? element("span", { class: "none" }, "·") : word(shown(name))));
+const tokens = (names) => names.map((name) => (name === null ? element("span", { class: "none" }, "·") : word(name)));
 const spaced = (nodes) => nodes.flatMap((node) => [node, " "]);
 
 function examples() {

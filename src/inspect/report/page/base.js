@@ -1,12 +1,12 @@
 "use strict";
 // Shared by all views: the report, the state, elements, numbers, tokens and packed maps.
 
-// Emoji, or a character that is hidden as in escape_controls() of the program.
-const kHidden =
-  /([0-9#*]\uFE0F\u20E3|\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,6}\u{E007F}|[\p{ExtPict}\p{EMod}][\uFE0E\uFE0F]?(?:\u200D[\p{ExtPict}\p{EMod}][\uFE0E\uFE0F]?)*)|(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{DI}\uFFF9-\uFFFB]/gu;
+// A character that escape_controls() of the program escapes; kHiddenPoints are its table, which the build puts here.
+const kHiddenClass = kHiddenPoints.map((point, i) => `${i % 2 ? "-" : ""}\\u{${point.toString(16)}}`).join("");
+const kHidden = new RegExp(`(?!\n)[${kHiddenClass}](?<![^\0-\x7f${kHiddenClass}][\u200D\uFE0E\uFE0F]{1,2})`, "gu");
 
-// Returns the text with characters escaped that would steer, reorder or hide text, as \u{202e}; emoji stay whole.
-const harmless = (text) => text.replace(kHidden, (c, emoji) => emoji ?? `\\u{${c.codePointAt(0).toString(16)}}`);
+// Returns the text with characters escaped that would control, reorder or hide text, as \u{202e}.
+const harmless = (text) => text.replace(kHidden, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 
 const report = JSON.parse(document.getElementById("report").textContent, (_, value) =>
   typeof value === "string" ? harmless(value) : value,

@@ -44,7 +44,9 @@ std::optional<T> parse_number(std::string_view text) {
 
 // Returns the text with everything escaped that could control a terminal, reorder a line or hide in it, as
 // \u{9b}: control characters other than line breaks, and characters that change the direction of text or
-// cannot be seen, unless they join or modify emoji; bytes that are not UTF-8 as \x{ff}.
+// cannot be seen; bytes that are not UTF-8 as \x{ff}. Up to two joiners (U+200D) and variation selectors (U+FE0E,
+// U+FE0F) may follow a character beyond ASCII that can be seen, so that emoji stay whole; elsewhere they are
+// escaped, so that no text consists of them, nor differs from another of ASCII by them alone.
 std::string escape_controls(std::string_view text);
 
 // Returns an excerpt for one line of a message: escaped, including line breaks, and shortened.
