@@ -34,7 +34,7 @@ endforeach()
 set(THIMBLE_NOT_IN_LAB
     "/files/(lock|memory|process|thread_pool)\\.cpp$|/config/(changes|yaml_parser)\\.cpp$\
 |/kernels/(products/backend(_selection)?|cpu_targets_dispatch)\\.cpp$\
-|/report/(html|page|patching_sections|svg)\\.cpp$")
+|/report/(html|page|svg)\\.cpp$")
 
 # WebAssembly needs no position-independent code, and linking it costs time in every call.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIC "")

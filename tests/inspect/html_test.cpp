@@ -1,5 +1,4 @@
 #include "thimble/inspect/html.h"
-#include "inspect/report/patching_sections.h"
 
 #include <limits>
 
@@ -197,30 +196,10 @@ TEST_CASE("checkpoints on a page are as many as fit into 2 MiB, with the first a
   CHECK(json_text(large).size() < (2 << 20) + 20000);
 }
 
-TEST_CASE("sections on patching are part of the page, with the names of edges escaped") {
-  ModelConfig model;
-  model.layers = 2;
-  model.heads = 2;
-  EdgesReport edges{.pairs = 3, .graph = EdgeGraph(model), .effects = {}, .circuit = {}};
-  edges.effects.resize(edges.graph.edges.size());
-  edges.effects[4].exact = {0.5, Interval{0.4, 0.6}};
-  edges.effects[5].exact = {0.001, Interval{0, 0.002}};
-  edges.circuit.edges = {4};
-  const std::string section = edges_section(edges);
-  const std::string page = html_page(small_report(), nullptr, section);
-  CHECK_THAT(page, ContainsSubstring("<main id=\"main\">\n<section id=\"edges\" data-title=\"Edges\">"));
-  CHECK_THAT(section,
-             ContainsSubstring(edges.graph.senders[0].name() + " -&gt; 0.0 value: +0.500 (95 % CI") &&
-                 ContainsSubstring("class=\"edge to-value\""));
-  std::size_t lines = 0;  // an edge of less than 1 % of the largest effect is not drawn
-  for (std::size_t at = 0; (at = section.find("<path ", at)) != std::string::npos; ++at) ++lines;
-  CHECK(lines == 1);
-  CHECK_THAT(section, !ContainsSubstring("style="));
-
-  const HeadPatch patch{{0.25, Interval{0.2, 0.3}}, {{0.125, Interval{0, 1}}, {-0.5, Interval{-1, 0}}}};
-  const PatchingReport patching{2, {}, {}, {{{1, 0}, "", patch, patch}}};
-  CHECK_THAT(patching_section(patching, model),
-             ContainsSubstring("fill-opacity=\"1.000\"><title>head 1.0, position 0: +0.125") &&
-                 ContainsSubstring("fill-opacity=\"0.000\"><title>head 1.0, position 1: -0.500") &&
-                 ContainsSubstring("<th>1.0</th>"));
+TEST_CASE("a page holds the results of patching beside the report") {
+  const Json patching{{"pairs", 3}};
+  const Json report = embedded(html_page(small_report(), nullptr, {{"patching", patching}}));
+  CHECK(report["patching"] == patching);
+  CHECK(report["heads"].size() == 1);
+  CHECK_FALSE(embedded(html_page(small_report())).contains("patching"));
 }

@@ -1,7 +1,8 @@
 // Writes reports for the test of the page, made up but of the real shape: page_report DIRECTORY
 // large.html has 4 layers of 8 heads and 16 examples of 64 tokens, causal; small.html one head, tokens that
 // HTML and scripts could trip over, and no section that needs a run; own.html an input of the user's own.
-// reproduce.html is a page of `thimble reproduce`; characters.txt has every character as the program escapes it.
+// edges.html and patching.html begin with effects of either kind of patching; reproduce.html is a page of
+// `thimble reproduce`; characters.txt has every character as the program escapes it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,6 +14,7 @@
 
 #include "inspect/report/svg.h"
 #include "program/reproduce/page.h"
+#include "thimble/inspect/edges.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/inspect.h"
 #include "train/files/text/text.h"
@@ -252,6 +254,23 @@ void write(const std::filesystem::path& path, const std::string& text) {
   file.close();
 }
 
+// Effects of two edges, the second of less than 1 % of the first, which alone is the circuit.
+EdgesReport edges(const ModelConfig& model) {
+  EdgesReport edges{.pairs = 3, .graph = EdgeGraph(model), .effects = {}, .circuit = {}};
+  edges.effects.resize(edges.graph.edges.size());
+  edges.effects[4].exact = {0.5, Interval{0.4, 0.6}};
+  edges.effects[5].exact = {0.001, Interval{0, 0.002}};
+  edges.circuit.edges = {4};
+  return edges;
+}
+
+// Effects of one head of layer 1 at two positions.
+PatchingReport patching() {
+  const HeadPatch patch{{0.25, Interval{0.2, 0.3}, 2},
+                        {{0.125, Interval{0, 1}, 2}, {-0.5, Interval{-1, 0}, 1}}};
+  return {2, {}, {}, {{{1, 0}, "", patch, patch}}};
+}
+
 // Every character in two lines: before marks of emoji, and after a character that such a mark may follow.
 std::string all_characters() {
   std::string out;
@@ -289,6 +308,12 @@ int main(int, char** argv) {
                                         "שלום",        "a-very-long-token-that-does-not-fit",
                                         "<!--",        "0"};
   const Size small{1, 1, 12, 12, false};
+  report = base({2, 2, 4, 24, true}, letters, 1);
+  write(directory / "edges.html",
+        thimble::html_page(report, nullptr, {{"edges", to_json(edges(report.config.model))}}));
+  write(directory / "patching.html",
+        thimble::html_page(report, nullptr, {{"patching", to_json(patching())}}));
+
   report = base(small, odd, 3);
   report.examples[2].targets = {5};  // one answer for the sequence
   report.examples[2].predictions = {11};

@@ -111,8 +111,10 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
 
 }  // namespace
 
-std::string html_page(const InspectReport& report, const ForwardTrace* own, const std::string& sections) {
-  return page::document("inspect", packed_report(report, own), page::inspect_script(), sections);
+std::string html_page(const InspectReport& report, const ForwardTrace* own, const Json& more) {
+  Json json = packed_report(report, own);
+  json.update(more);
+  return page::document("inspect", json, page::inspect_script());
 }
 
 }  // namespace thimble

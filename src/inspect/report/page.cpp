@@ -94,12 +94,10 @@ Json packed_trace(const ForwardTrace& trace, const ModelConfig& model, const Nam
   return json;
 }
 
-std::string document(std::string_view command, const Json& report, const Script& script,
-                     const std::string& sections) {
+std::string document(std::string_view command, const Json& report, const Script& script) {
   std::map<std::string_view, std::string> parts = {{"policy", policy(script)},
                                                    {"command", std::string(command)},
                                                    {"style", std::string(style())},
-                                                   {"sections", sections},
                                                    {"report", script_safe(report)}};
   for (const std::string_view piece : script.pieces) parts["script"] += piece;
   std::string out;

@@ -21,7 +21,7 @@ struct Script {
 };
 
 std::string_view
-html();  // with the placeholders {{policy}}, {{command}}, {{style}}, {{sections}}, {{report}} and {{script}}
+html();  // with the placeholders {{policy}}, {{command}}, {{style}}, {{report}} and {{script}}
 std::string_view style();       // page.css
 std::string_view style_hash();  // SHA-256 of style(), in hexadecimal
 Script inspect_script();
@@ -31,8 +31,7 @@ Script compare_script();
 std::string policy_source(std::string_view hash);
 
 // Returns a self-contained HTML file of a command, such as "inspect", with a report for the script.
-std::string document(std::string_view command, const Json& report, const Script& script,
-                     const std::string& sections = "");
+std::string document(std::string_view command, const Json& report, const Script& script);
 
 using Sizes = std::vector<std::int64_t>;
 

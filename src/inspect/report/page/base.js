@@ -41,7 +41,7 @@ function update(changes) {
 }
 
 const kSvg = "http://www.w3.org/2000/svg";
-const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "circle"]);
+const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "circle", "title"]);
 
 // Returns an element with attributes, handlers (functions) and children: elements, texts, or null for none.
 function element(name, attributes = {}, ...children) {

@@ -99,6 +99,7 @@ function thumbnail(canvas, map) {
 
 // Returns the values at the left end, the middle and the right end of the color scale.
 function scaleEnds(map) {
+  if (map.ends) return map.ends;
   const digits = map.full < 0.1 ? 3 : 2;
   if (map.signed) return [shorter(-map.full, digits), "0", shorter(map.full, digits)];
   return ["0", String(map.full / 2), map.full < 1 ? `≥ ${map.full}` : "1"];
@@ -133,10 +134,11 @@ function layOut(map, width, context) {
   context.font = kFont;
   const longest = (labels) => Math.max(...labels.map((label) => context.measureText(clipped(label)).width));
   const left = kTitle + Math.ceil(longest(map.rowLabels)) + 8;
-  const cell = Math.min((width - left - 1) / map.columns, 30);
+  const cell = Math.min(Math.max((width - left - 1) / map.columns, map.least ?? 0), 30);
   const lying = longest(map.columnLabels) + 4 <= cell;
   const top = kTitle + (lying ? 18 : Math.ceil(longest(map.columnLabels)) + 8);
-  return { left, top, cell, lying, width: left + cell * map.columns + 1, height: top + cell * map.rows + 1 };
+  const tall = Math.max(cell * map.rows, context.measureText(`← ${map.axes[0]}`).width);
+  return { left, top, cell, lying, width: left + cell * map.columns + 1, height: top + tall + 1 };
 }
 
 // Returns the texts of a large map: the labels of rows and columns, as many as fit and those of the cell at the cursor, and

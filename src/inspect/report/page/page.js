@@ -15,6 +15,8 @@ function start() {
   document.title = `${report.task} · thimble inspect`;
   const theme = themeButton();
   const sections = [
+    patching,
+    edges,
     training,
     positionLosses,
     headTable,
@@ -32,7 +34,7 @@ function start() {
   const navigation = element(
     "nav",
     { "aria-label": "Sections" },
-    [...document.querySelectorAll("main > section"), ...sections].map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
+    sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
   );
   document
     .getElementById("top")

@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "inspect/effects/head_names.h"
-#include "inspect/report/patching_sections.h"
 #include "inspect/trace/npy.h"
 #include "program/cli/cli.h"
 #include "program/cli/memory.h"
@@ -111,20 +110,20 @@ void check_patching(const InspectArguments& arguments) {
 }
 
 int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
-  const auto write_section = [&](const std::string& section) {
+  const auto write_page = [&](const char* name, const auto& report) {
     if (arguments.html.empty()) return;
-    write_result(arguments.html, html_page(inspected(model, arguments), nullptr, section));
+    write_result(arguments.html, html_page(inspected(model, arguments), nullptr, {{name, to_json(report)}}));
   };
   if (arguments.edges) {
     const EdgesReport report = patch_edges(model, arguments.pairs);
-    write_section(edges_section(report));
+    write_page("edges", report);
     show_edges(report, arguments.output);
     return kDone;
   }
   const std::vector<std::int64_t> pair = patched_pair(arguments.patch);
   const PatchingReport report =
       pair.empty() ? patch_pairs(model, arguments.pairs) : patch(model, pair[0], pair[1]);
-  write_section(patching_section(report, model.config.model));
+  write_page("patching", report);
   show_patching(report, model.config.model, heads, arguments.output);
   return kDone;
 }

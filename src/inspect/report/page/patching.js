@@ -1,0 +1,166 @@
+// The sections on activation patching and on edges between the parts of the model.
+
+// Returns the share of the logit difference that a patch moves, with its 95 % CI.
+function shareText({ effect, interval }) {
+  if (!isNumber(effect)) return "not defined";
+  return signed(effect) + (interval ? ` (95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
+}
+
+const pairsText = (n) => `${grouped(n)} pair${n === 1 ? "" : "s"}`;
+
+// Returns the map of noising the heads of a layer at each position; `full` is the effect that gets the full color.
+function positionMap(heads, full) {
+  const title = layerName(heads[0].layer);
+  const at = (r, c) => heads[r].noising.positions[c];
+  const map = {
+    rows: heads.length,
+    columns: heads[0].noising.positions.length,
+    at: (r, c) => Math.max(0, at(r, c).effect ?? 0),
+    rowLabels: heads.map(shortName),
+    columnLabels: positions(heads[0].noising.positions.length),
+    axes: ["head", "position"],
+    full,
+    least: 12, // pixels of a cell, so that every head is named
+    ends: ["0", shorter(full / 2), shorter(full)],
+  };
+  const describe = (_, r, c) => [
+    `${headName(heads[r])}, position ${c}: `,
+    element("b", {}, shareText(at(r, c))),
+    `, ${pairsText(at(r, c).pairs)}`,
+  ];
+  const name = `${title}: share of the logit difference by head and position`;
+  const large = largeMap(name, describe);
+  requestAnimationFrame(() => subscribe(["theme"], () => large.show(map, name)));
+  return element("div", { class: "panel scroll" }, element("h3", {}, title), large.node);
+}
+
+function patching() {
+  if (!report.patching) return null;
+  const { heads, pairs } = report.patching;
+  const largest = Math.max(0, ...heads.flatMap((h) => h.noising.positions.map(({ effect }) => effect ?? 0)));
+  const layers = [...new Set(heads.map((h) => h.layer))];
+  return section(
+    "patching",
+    "Activation patching",
+    `${pairsText(pairs)} of test sequences. Noising: the share of the logit difference that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    element(
+      "div",
+      { class: "panel" },
+      plainTable(
+        ["head", "noising", "denoising"],
+        heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]),
+      ),
+    ),
+    element(
+      "div",
+      { class: "stack" },
+      layers.map((layer) =>
+        positionMap(
+          heads.filter((h) => h.layer === layer),
+          largest,
+        ),
+      ),
+    ),
+  );
+}
+
+const kGraph = { column: 110, row: 84, margin: 8, side: 70, box: { width: 84, height: 28 }, widest: 14 }; // pixels
+const kMinShown = 0.01; // of the largest effect; smaller edges are not drawn
+
+// Returns the drawing of the edges, [{from, to, effect}], the largest first: the embedding at the bottom, the logits on top.
+function edgeGraph(edges) {
+  const { box } = kGraph;
+  const senders = [...new Set(edges.map(({ from }) => from))];
+  // Returns the row of a part, counted from the embedding, its heads' columns and what it reads: "0.1", "1.0-1 key", "ffn 0".
+  const place = (name) => {
+    const [, layer, first, last = first, input] = /^(\d+)\.(\d+)(?:-(\d+))?(?: (.*))?$/.exec(name) ?? [];
+    if (layer) return { row: 2 * layer + 1, column: (Number(first) + Number(last) + 1) / 2, input };
+    const [, net] = /^ffn (\d+)$/.exec(name) ?? [];
+    return { row: net ? 2 * net + 2 : name === "logits" ? top : 0 };
+  };
+  const parts = senders.map(place);
+  const top = Math.max(...parts.map(({ row }) => row)) + 1;
+  const width = kGraph.column * Math.ceil(Math.max(1, ...parts.map(({ column }) => column ?? 0))) + 2 * kGraph.side;
+  const height = kGraph.row * top + box.height + 2 * kGraph.margin;
+  // Returns where the lines of a part start or end: a head has places for query, key and value.
+  const xOf = ({ column, input }) => {
+    if (column === undefined) return width / 2;
+    return kGraph.side + kGraph.column * column + (({ query: -1, "query and key": -1, value: 1 }[input] ?? 0) * box.width) / 3;
+  };
+  const yOf = ({ row }) => height - kGraph.margin - box.height - kGraph.row * row; // the top of its box
+  const within = (x) => Math.min(Math.max(x, 2), width - 2).toFixed(1);
+  const largest = Math.abs(edges[0]?.effect ?? 0) || 1;
+  const line = (edge) => {
+    const share = Math.abs(edge.effect ?? 0) / largest;
+    if (share < kMinShown) return null;
+    const [from, to] = [place(edge.from), place(edge.to)];
+    const [x1, y1, x2, y2] = [xOf(from), yOf(from), xOf(to), yOf(to) + box.height];
+    // Edges that skip rows bend outward, around the boxes between.
+    const bend = (to.row - 1 - from.row) * kGraph.column * 0.45 * (x1 + x2 < width - 1 ? -1 : 1);
+    const reach = (y1 - y2) / 2;
+    return element(
+      "path",
+      {
+        d: `M${x1.toFixed(1)} ${y1}C${within(x1 + bend)} ${y1 - reach} ${within(x2 + bend)} ${y2 + reach} ${x2.toFixed(1)} ${y2}`,
+        class: `edge to-${to.input?.split(" ")[0] ?? "other"}${edge.in_circuit ? "" : " outside"}`,
+        "stroke-width": Math.max(0.6, kGraph.widest * share).toFixed(2),
+      },
+      element("title", {}, `${edge.from} -> ${edge.to}: ${shareText(edge)}`),
+    );
+  };
+  const node = (name) => {
+    const [x, y] = [xOf(place(name)), yOf(place(name))];
+    return [
+      element("rect", { x: x - box.width / 2, y, ...box, rx: 6, class: "node" }),
+      element("text", { x, y: y + 18, "text-anchor": "middle" }, name),
+    ];
+  };
+  return element(
+    "svg",
+    { class: "figure", viewBox: `0 0 ${width} ${height}`, width, role: "img" },
+    element("title", {}, "Edges between the parts of the model, as wide as their effect"),
+    [...edges].reverse().map(line),
+    [...senders, "logits"].flatMap(node),
+  );
+}
+
+function edges() {
+  if (!report.edges) return null;
+  const { pairs, correlation, circuit } = report.edges;
+  const kRows = 20;
+  const size = ({ effect }) => Math.abs(effect ?? 0);
+  const all = [...report.edges.edges].sort((a, b) => size(b) - size(a));
+  const rounded = (x) => `${(100 * x).toFixed(1)} %`;
+  const keys = [...["query", "key", "value"].map((name) => [name, name]), ["other", "feed-forward net, logits"]];
+  return section(
+    "edges",
+    "Edges",
+    `${pairsText(pairs)} of test sequences. The effect of an edge is the share of the logit difference that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
+    element(
+      "div",
+      { class: "panel" },
+      element("div", { class: "scroll" }, edgeGraph(all)),
+      element(
+        "p",
+        { class: "legend" },
+        keys.map(([name, text]) => element("span", { class: `to-${name}` }, text)),
+        element("span", {}, "faint: not in the circuit"),
+      ),
+    ),
+    element(
+      "p",
+      {},
+      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)} of the logit difference (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
+    ),
+    element(
+      "div",
+      { class: "panel" },
+      plainTable(
+        ["edge", "effect", "attribution", "circuit"],
+        all
+          .slice(0, kRows)
+          .map((edge) => [`${edge.from} -> ${edge.to}`, shareText(edge), signed(edge.attribution), edge.in_circuit ? "yes" : ""]),
+      ),
+    ),
+  );
+}
