@@ -12,11 +12,6 @@ function(thimble_page OUT_VAR)
   endforeach()
   file(READ ${THIMBLE_PAGE_DIR}/page.html PAGE_HTML)
   file(READ ${THIMBLE_PAGE_DIR}/page.css PAGE_STYLE)
-  # A page without a script, as that of `thimble reproduce`, is dark where the system is.
-  if(NOT PAGE_STYLE MATCHES ":root\\[data-theme=\"dark\"\\] ({[^}]*})")
-    message(FATAL_ERROR "page.css: no colors of the dark theme")
-  endif()
-  string(APPEND PAGE_STYLE "@media (prefers-color-scheme: dark) { :root:not([data-theme]) ${CMAKE_MATCH_1} }\n")
   # The table of characters that pages escape is the one of the program.
   file(READ ${THIMBLE_PAGE_DIR}/../../../train/files/text/text.cpp text)
   if(NOT text MATCHES "kHidden\\[\\] = {([^}]*)}")

@@ -1,8 +1,8 @@
 // Writes reports for the test of the page, made up but of the real shape: page_report DIRECTORY
 // large.html has 4 layers of 8 heads and 16 examples of 64 tokens, causal; small.html one head, tokens that
 // HTML and scripts could trip over, and no section that needs a run; own.html an input of the user's own.
-// edges.html and patching.html begin with effects of either kind of patching; reproduce.html is a page of
-// `thimble reproduce`; characters.txt has every character as the program escapes it.
+// edges.html and patching.html begin with effects of either kind of patching; characters.txt has every character as
+// the program escapes it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "inspect/report/svg.h"
-#include "program/reproduce/page.h"
 #include "thimble/inspect/edges.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/inspect.h"
@@ -234,19 +233,6 @@ void add_run(InspectReport& report, const Size& s) {
                                  .accuracy = 1 - 0.9 * std::exp(-k / 5.0)});
 }
 
-thimble::ExperimentResult experiment() {
-  thimble::ExperimentResult result;
-  result.experiment.name = "reversal";
-  result.experiment.statement = "A small transformer reverses a sequence.";
-  result.experiment.source = "somewhere";
-  result.experiment.seeds = {1, 2, 3, 4, 5, 6, 7, 8};
-  result.experiment.values.resize(1);
-  result.experiment.values[0].name = "test accuracy of the run that reverses";
-  result.values = {{0.991234, 0.992345, 0.993456, 0.994567, 0.995678, 0.996789, 0.997891, 0.998912}};
-  result.verdict = thimble::ExperimentVerdict::pass;
-  return result;
-}
-
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file.exceptions(std::ios::failbit | std::ios::badbit);
@@ -339,6 +325,5 @@ int main(int, char** argv) {
                           {"previous", "中文中文"}, {0.25, 0.75}));
   write(directory / "usual_title.svg",
         thimble::head_svg("head 0.0, mean of 1000 sequences", {"0", "1"}, {"0", "1"}, {1, 0, 0.5, 0.5}));
-  write(directory / "reproduce.html", thimble::reproduce_page(std::vector{experiment()}));
   write(directory / "characters.txt", thimble::escape_controls(all_characters()));
 }

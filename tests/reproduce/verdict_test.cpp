@@ -1,10 +1,10 @@
-// Verdicts, spread over seeds, and the results as JSON and as a page.
+// Verdicts, spread over seeds, and the results as JSON and Markdown.
 #include <cmath>
 #include <limits>
 
 #include "catch.h"
 #include "files/temporary_directory.h"
-#include "program/reproduce/page.h"
+#include "program/reproduce/markdown.h"
 #include "program/reproduce/reproduce.h"
 #include "thimble/train/json.h"
 
@@ -85,14 +85,18 @@ TEST_CASE("results as JSON", "[reproduce]") {
   CHECK(json_text(json["conditions"]) == R"([{"condition":"loss < 0.5","seeds":[false,true,true]}])");
 }
 
-TEST_CASE("the page holds every number and runs nothing", "[reproduce]") {
-  const std::vector<ExperimentResult> results = {result()};
-  const std::string page = reproduce_page(results);
-  for (const char* text : {"shrinks", "a &lt; b &amp; &quot;c&quot;", "&lt;script&gt;", "loss &lt; 0.5",
-                           "0.25", "0.75", "never", "model.heads=2", "seed 2", "does not", "NOT SHOWN"})
-    CHECK_THAT(page, ContainsSubstring(text));
-  CHECK_THAT(page, !ContainsSubstring("<script"));
-  CHECK_THAT(page, ContainsSubstring("default-src 'none'; style-src 'sha256-"));
-  CHECK_THAT(page, StartsWith("<!doctype html>"));
-  CHECK_THAT(page, EndsWith("</html>\n"));
+TEST_CASE("results as Markdown hold every number, and texts are no more than text", "[reproduce]") {
+  ExperimentResult r = result();
+  r.problems = {"a | b\n# c *d* [e] `f` \\ \x1b"};
+  const std::vector<ExperimentResult> results = {r};
+  const std::string text = to_markdown(results);
+  for (const char* part :
+       {"\n| shrinks | golden | NOT SHOWN | 0 |\n", "\n## shrinks: NOT SHOWN\n\na \\< b \\& \"c\"\n",
+        "\ngolden: \\<script>alert(1)\\</script>\n",
+        "\n| value | seed 1 | seed 2 | seed 3 | min | median | max |\n",
+        "\n| loss | 0.75 | 0.25 | 0.375 | 0.25 | 0.375 | 0.75 |\n", "\n| solved_at | - | never | 2 |",
+        "\n| loss \\< 0.5 | does not hold | holds | holds |  |  |  |\n",
+        "\n- trained: c.yaml model.heads=2\n",
+        "\n- **problem**: a \\| b # c \\*d\\* \\[e\\] \\`f\\` \\\\ \\\\u{1b}\n"})
+    CHECK_THAT(text, ContainsSubstring(part));
 }

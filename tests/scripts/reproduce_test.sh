@@ -41,15 +41,18 @@ write fails golden 0.5
 write refuted claim 0.5
 write slow control 10 'quick: false'
 
-# An experiment that passes: its verdict, a line for each value, a table of 80 columns, results in two files.
-expect 0 '^holds +golden +PASS +[0-9]+ s$' holds --out kept --json holds.json --html holds.html
+# An experiment that passes: its verdict, a line for each value, a table of 80 columns, results in two files, as the
+# message on the former --html says.
+expect 2 "--html x: is now --markdown FILE, a table of verdicts and every number; --json FILE has the same numbers" holds --html x
+expect 0 '^holds +golden +PASS +[0-9]+ s$' holds --out kept --json holds.json --markdown holds.md
 grep -qE '^  late < early +2/2( +[0-9.]+){3}$' <<<"$output" || fail "no condition" "$output"
 grep -qE '^  never( +never){3}$' <<<"$output" || fail "nothing is never" "$output"
 grep -qE '^holds: 4/4  (short|long) seed [78]' <<<"$output" || fail "no progress" "$output"
 grep -qE '^holds: norm: [0-9.]+ [0-9.]+$' <<<"$output" || fail "no line for a value" "$output"
 ! grep -qE '.{81}' <<<"$output" || fail "wider than 80 columns" "$output"
 grep -q '"verdict": "PASS"' holds.json || fail "no verdict in JSON" "$(cat holds.json)"
-grep -q '<h2>holds <span class="claim shown">PASS</span></h2>' holds.html || fail "no verdict in HTML"
+grep -q '^## holds: PASS$' holds.md || fail "no verdict in Markdown" "$(cat holds.md)"
+grep -qE '^\| late( \| [0-9.]+){5} \|$' holds.md || fail "no numbers in Markdown" "$(cat holds.md)"
 
 # Kept runs are not trained again and give the same result.
 weights() { find "$1" -name '*.safetensors' -printf '%p %T@\n' | sort; }
@@ -104,7 +107,7 @@ rm configs/reproduce/broken.yaml
 before=$(find . -printf '%p %T@\n' | sort)
 expect 2 'there is no experiment hold, did you mean holds\?' hold
 expect 2 'none: not found; pass --experiments DIR' --experiments none
-refuse '/no/where.html: cannot be written' holds --html /no/where.html
+refuse '/no/where.md: cannot be written' holds --markdown /no/where.md
 ! grep -q ' runs, ' <<<"$output" || fail "it ran before it looked where results go" "$output"
 sed 's/kind: claim/kind: clam/' configs/reproduce/refuted.yaml >configs/reproduce/bad.yaml
 expect 2 'bad.yaml:3:7: kind: must be one of golden, control, claim, not clam' bad

@@ -49,6 +49,9 @@ std::string script_safe(const Json& json) {
   return out;
 }
 
+// Returns a hash as a source of a Content-Security-Policy: 'sha256-...', in base64.
+std::string policy_source(std::string_view hash) { return "'sha256-" + base64(from_hexadecimal(hash)) + "'"; }
+
 // Returns the Content-Security-Policy: nothing is loaded, and only the style and script of the page run.
 std::string policy(const Script& script) {
   return "default-src 'none'; style-src " + policy_source(style_hash()) + "; script-src " +
@@ -56,8 +59,6 @@ std::string policy(const Script& script) {
 }
 
 }  // namespace
-
-std::string policy_source(std::string_view hash) { return "'sha256-" + base64(from_hexadecimal(hash)) + "'"; }
 
 Json packed(std::span<const double> values, const Sizes& shape, std::size_t width, double steps) {
   std::vector<std::uint8_t> bytes;

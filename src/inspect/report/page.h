@@ -27,9 +27,6 @@ std::string_view style_hash();  // SHA-256 of style(), in hexadecimal
 Script inspect_script();
 Script compare_script();
 
-// Returns a hash as a source of a Content-Security-Policy: 'sha256-...', in base64.
-std::string policy_source(std::string_view hash);
-
 // Returns a self-contained HTML file of a command, such as "inspect", with a report for the script.
 std::string document(std::string_view command, const Json& report, const Script& script);
 

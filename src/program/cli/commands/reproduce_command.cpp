@@ -9,7 +9,7 @@
 #include "program/cli/find_config.h"
 #include "program/cli/text/progress_meter.h"
 #include "program/cli/text/reproduce_table.h"
-#include "program/reproduce/page.h"
+#include "program/reproduce/markdown.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
@@ -96,7 +96,7 @@ class ScratchDirectory {
 
 struct ReproduceArguments {
   std::vector<std::string> names;
-  std::string folder, directory, html, data;
+  std::string folder, directory, markdown, data;
   bool quick = false, list = false;
   std::int64_t jobs = 0;
   Output output;
@@ -183,7 +183,7 @@ int run(const ReproduceArguments& arguments) {
       print_out("{}", wrapped(fmt::format("{}: skipped, as it requires --data FILE: {}", experiment.name,
                                           experiment.data),
                               line_width(1)));
-  if (!arguments.html.empty()) write_result(arguments.html, reproduce_page(results));
+  if (!arguments.markdown.empty()) write_result(arguments.markdown, to_markdown(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::succeeded) ? kDone : kCheckFailed;
 }
@@ -208,7 +208,9 @@ void add_reproduce(Command& program) {
   command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
       .between(0, 4096)
       .value_name("N");
-  command.add_option("--html", arguments->html, "Write the results as an HTML page")
+  command.add_former(
+      "--html", "--markdown FILE, a table of verdicts and every number; --json FILE has the same numbers");
+  command.add_option("--markdown", arguments->markdown, "Write the results as Markdown")
       .writable()
       .value_name("FILE", Value::file);
   command.ending(kFooter);
