@@ -37,13 +37,13 @@ ExperimentResult result() {
 
 TEST_CASE("a verdict comes from conditions on seeds", "[reproduce]") {
   using enum ExperimentVerdict;
-  CHECK(judge({{true, true}, {true, true}}, true) == pass);
-  CHECK(judge({{true, true}, {true, false}}, true) == not_shown);
-  CHECK(judge({{false, true}, {true, false}}, true) == not_shown);
-  CHECK(judge({{true, true}, {false, false}}, true) == fail);
-  CHECK(judge({{false, true}, {false, false}}, true) == fail);
-  CHECK(judge({{true, true}}, false) == not_shown);
-  CHECK(judge({{false, false}}, false) == not_shown);
+  CHECK(judge_conditions({{true, true}, {true, true}}, true) == pass);
+  CHECK(judge_conditions({{true, true}, {true, false}}, true) == not_shown);
+  CHECK(judge_conditions({{false, true}, {true, false}}, true) == not_shown);
+  CHECK(judge_conditions({{true, true}, {false, false}}, true) == fail);
+  CHECK(judge_conditions({{false, true}, {false, false}}, true) == fail);
+  CHECK(judge_conditions({{true, true}}, false) == not_shown);
+  CHECK(judge_conditions({{false, false}}, false) == not_shown);
   CHECK(name(pass) == "PASS");
   CHECK(name(fail) == "FAIL");
   CHECK(name(not_shown) == "NOT SHOWN");

@@ -43,7 +43,7 @@ class ScoreTargets {
     std::int64_t eligible = 0;
   };
   // Scores from kScores on are those of task targets of one kind; only where the task has several.
-  enum Score { special, same_token, duplicate_token, induction, task_target, kScores };
+  enum ContentScore { special, same_token, duplicate_token, induction, task_target, kScores };
   static constexpr std::string_view kNames[kScores] = {"special", "same_token", "duplicate_token",
                                                        "induction", "task_target"};
 
@@ -71,7 +71,7 @@ class ScoreTargets {
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
   }
-  // By Score, and then by kind.
+  // By ContentScore, and then by kind.
   const std::vector<Sum>& sums() const { return sums_; }
 
  private:

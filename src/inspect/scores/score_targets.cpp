@@ -100,7 +100,7 @@ void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
     add(sums_[duplicate_token], i, earlier);
     add(sums_[induction], i, after);
   }
-  for (const Score score : {same_token, duplicate_token, induction}) add_other_queries(sums_[score]);
+  for (const ContentScore score : {same_token, duplicate_token, induction}) add_other_queries(sums_[score]);
 }
 
 // Makes the rivals of a target the same key for other queries, of which it is no target: their mean weight is

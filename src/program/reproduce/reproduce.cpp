@@ -143,7 +143,7 @@ ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOpt
       {.directory = options.directory / experiment.name, .jobs = options.jobs, .observer = options.observer});
   result.interrupted = sweep.interrupted;
   if (!result.interrupted) measure_all(result, sweep, options);
-  if (!result.interrupted) result.verdict = judge(result.conditions, result.problems.empty());
+  if (!result.interrupted) result.verdict = judge_conditions(result.conditions, result.problems.empty());
   result.seconds = timer.seconds();
   return result;
 }

@@ -32,7 +32,7 @@ std::string_view name(ExperimentVerdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
-ExperimentVerdict judge(const std::vector<std::vector<bool>>& holds, bool complete) {
+ExperimentVerdict judge_conditions(const std::vector<std::vector<bool>>& holds, bool complete) {
   const auto on_all = [](const std::vector<bool>& seeds) { return std::ranges::count(seeds, false) == 0; };
   const auto on_none = [](const std::vector<bool>& seeds) { return std::ranges::count(seeds, true) == 0; };
   if (!complete) return ExperimentVerdict::not_shown;

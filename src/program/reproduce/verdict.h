@@ -16,7 +16,7 @@ std::string_view name(ExperimentVerdict);  // "PASS", "FAIL", "NOT SHOWN"
 // Returns the verdict for holds[condition][seed]. PASS: every condition holds on every seed. FAIL: some
 // condition holds on no seed. NOT SHOWN: otherwise, and always if not `complete`, when a value could not be
 // measured.
-ExperimentVerdict judge(const std::vector<std::vector<bool>>& holds, bool complete);
+ExperimentVerdict judge_conditions(const std::vector<std::vector<bool>>& holds, bool complete);
 
 struct ExperimentResult {
   Experiment experiment;
