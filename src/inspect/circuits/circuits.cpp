@@ -48,22 +48,20 @@ void add_token_maps(HeadCircuits& circuits, const HeadWeights& head, const Doubl
 }
 
 // Returns the circuits that do not involve tokens.
-HeadCircuits without_tokens(const HeadWeights& head) {
+HeadCircuits without_tokens(const HeadWeights& head, bool cross = false) {
   HeadCircuits circuits;
   circuits.ov_singular_values = singular_values_of_product(head.output, head.value);
-  if (head.scale) {
-    circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
-  } else {
+  if (cross)
+    circuits.reasons["qk_reciprocity"] = "cross-attention: queries and keys come from different sequences";
+  if (!head.scale) {
     for (const char* name : {"qk_singular_values", "qk_reciprocity", "qk_tokens"})
-      circuits.reasons[name] = "this score is not a product of a query, a matrix and a key";
+      circuits.reasons.try_emplace(name, "this score is not a product of a query, a matrix and a key");
+    return circuits;
   }
+  circuits.qk_singular_values = singular_values_of_product(transposed(head.query), head.key);
+  if (!cross) circuits.qk_reciprocity = reciprocity(head.query, head.key);
+  if (!circuits.qk_reciprocity) circuits.reasons.try_emplace("qk_reciprocity", "the QK circuit is zero");
   return circuits;
-}
-
-void add_reciprocity(HeadCircuits& circuits, const HeadWeights& head) {
-  if (!head.scale) return;
-  circuits.qk_reciprocity = reciprocity(head.query, head.key);
-  if (!circuits.qk_reciprocity) circuits.reasons["qk_reciprocity"] = "the QK circuit is zero";
 }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -79,12 +77,7 @@ HeadCircuits no_circuits(const std::string& reason) {
 }
 
 HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
-  HeadCircuits circuits = without_tokens(head);
-  if (cross) {
-    circuits.reasons["qk_reciprocity"] = "cross-attention: queries and keys come from different sequences";
-  } else {
-    add_reciprocity(circuits, head);
-  }
+  HeadCircuits circuits = without_tokens(head, cross);
   for (const char* name : {"ov_copying", "qk_tokens", "ov_tokens"})
     circuits.reasons[name] =
         "encoder-decoder: sources and targets have different embeddings; requires model.kind encoder";
@@ -94,7 +87,6 @@ HeadCircuits head_circuits(const HeadWeights& head, bool cross) {
 HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embedding,
                            const DoubleMatrix* unembedding) {
   HeadCircuits circuits = without_tokens(head);
-  add_reciprocity(circuits, head);
   const DoubleMatrix from_tokens = matmul(head.value, transposed(embedding));
   std::optional<DoubleMatrix> to_logits;
   if (unembedding != nullptr) {
