@@ -12,12 +12,12 @@ TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of i
   Config config = small_config();
   config.train.threads = 2;
   const Benchmark b = benchmark(config, 1, 8);
-  CHECK(b.step_ms.size() == 8);
-  CHECK(std::ranges::min(b.step_ms) > 0);
+  CHECK(b.step_ms.count == 8);
+  CHECK(b.step_ms.min > 0);
   CHECK(b.threads == 2);
-  CHECK(b.flops_per_step == step_cost(config).flops);
-  CHECK(b.blas_flops > 1e8);
-  CHECK(b.peak_bytes > 1 << 20);
+  CHECK_THAT(1e6 * b.gflops * b.step_ms.median, WithinRel(step_cost(config).flops, 1e-12));
+  CHECK(b.blas_gflops > 0.1);
+  CHECK(b.peak_mib > 1);
 
   for (const char* name : {"data", "forward", "backward", "gradients", "optimizer"}) {
     CAPTURE(name);
@@ -25,6 +25,7 @@ TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of i
     REQUIRE(phase != b.phases.end());
     CHECK(phase->ms > 0);
   }
+  CHECK(b.phases.back().name == "waiting");
   // Ops lie within forward and backward.
   double forward = 0, backward = 0;
   for (const auto& op : b.ops) {

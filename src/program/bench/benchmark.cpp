@@ -1,6 +1,7 @@
 #include "program/bench/benchmark.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -51,7 +52,7 @@ void time_messages(const Trainer& trainer, Ranks& ranks, Benchmark& result) {
   const double sent = static_cast<double>(bytes) * (ranks.size() - 1) / ranks.size();
   const double small = median_seconds(size);
   result.latency_us = 1e6 * small / (ranks.size() - 1);
-  result.bandwidth = sent / std::max(1e-9, median_seconds(bytes) - small);
+  result.bandwidth_mb_per_s = 1e-6 * sent / std::max(1e-9, median_seconds(bytes) - small);
 }
 
 // Times steps of all ranks and, alone on rank 0, of one process.
@@ -60,15 +61,20 @@ void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Rank
   result.ranks = ranks.size();
   const Ranks::Traffic start = ranks.traffic();
   double waited = start.wait_seconds;
+  std::vector<double> ms, waits, deviations;
   for (std::int64_t i = 0; i < steps; ++i) {
-    result.step_ms.push_back(time_steps(trainer, 1, progress).front());
-    result.wait_ms.push_back(1e3 * (ranks.traffic().wait_seconds - waited));
+    ms.push_back(time_steps(trainer, 1, progress).front());
+    waits.push_back(1e3 * (ranks.traffic().wait_seconds - waited));
     waited = ranks.traffic().wait_seconds;
   }
+  result.step_ms = spread(ms);
+  for (const double t : ms) deviations.push_back(std::abs(t - result.step_ms.median));
+  result.step_deviation_ms = spread(deviations).median;
   result.bytes_sent = static_cast<double>(ranks.traffic().bytes - start.bytes) / static_cast<double>(steps);
   result.messages_sent =
       static_cast<double>(ranks.traffic().messages - start.messages) / static_cast<double>(steps);
   if (ranks.size() == 1) return;
+  result.wait_ms = spread(waits).median;
   time_messages(trainer, ranks, result);
   if (ranks.rank() == 0) {
     Config alone = config;
@@ -76,6 +82,7 @@ void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Rank
     Trainer one(alone);
     time_steps(one, 2, progress);
     result.one_rank_ms = spread(time_steps(one, std::max<std::int64_t>(1, steps / 4), progress)).median;
+    result.efficiency = result.one_rank_ms / (ranks.size() * result.step_ms.median);
   }
   ranks.any(false);
 }
@@ -155,44 +162,56 @@ std::map<std::string, OpCost> op_costs(const Config& config) {
   return costs;
 }
 
+// Adds what the profiled steps took, by phase and by op.
+void add_profile(const Config& config, const Trainer::StepProfile& profile, std::int64_t steps,
+                 Benchmark& result) {
+  const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(steps); };
+  double waiting = result.profiled_ms;
+  for (const Profile::Span& span : profile.phases.spans()) {
+    result.phases.push_back({std::string(span.name), per_step(span.seconds)});
+    waiting -= result.phases.back().ms;
+  }
+  result.phases.push_back({"waiting", std::max(0.0, waiting)});
+  std::map<std::string, OpCost> costs = op_costs(config);
+  for (const Profile::Span& span : profile.ops.forward.spans()) {
+    const auto& backward = profile.ops.backward.spans();
+    const auto back = std::ranges::find(backward, span.name, &Profile::Span::name);
+    Benchmark::Op& op = result.ops.emplace_back(
+        Benchmark::Op{.name = std::string(span.name),
+                      .calls = span.count / steps,
+                      .forward_ms = per_step(span.seconds),
+                      .backward_ms = back == backward.end() ? 0 : per_step(back->seconds)});
+    const OpCost& cost = costs[op.name];
+    const double thread_ms = (op.forward_ms + op.backward_ms) / result.threads;
+    if (cost.flops.total() > 0) op.share_of_fma = 1e-6 * cost.flops.total() / thread_ms / result.fma_gflops;
+    op.share_of_memory = 1e-6 * cost.traffic / thread_ms / result.memory_gb_per_s;
+  }
+  std::ranges::sort(result.ops, std::greater(),
+                    [](const auto& op) { return op.forward_ms + op.backward_ms; });
+}
+
 }  // namespace
 
 Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
   Trainer trainer(config, ranks);
   Benchmark result;
-  result.flops_per_step = step_cost(config).flops;
   result.threads = trainer.threads();
   const std::int64_t profiled = std::max<std::int64_t>(1, steps / 4);
   ProgressCounter progress("timing steps", static_cast<double>(warmup + steps + profiled));
   time_steps(trainer, warmup, progress);
   time_ranks(config, steps, trainer, ranks, progress, result);
-  result.peak_bytes = peak_memory();
+  result.sequences_per_s = 1e3 * static_cast<double>(config.train.batch) / result.step_ms.median;
+  result.gflops = 1e-6 * step_cost(config).flops / result.step_ms.median;
+  result.peak_mib = static_cast<double>(peak_memory()) / (1 << 20);
 
   trainer.start_profile();
-  const std::vector<double> profiled_ms = time_steps(trainer, profiled, progress);
-  result.profiled_step_ms =
-      std::reduce(profiled_ms.begin(), profiled_ms.end()) / static_cast<double>(profiled);
+  result.profiled_ms = trainer.threads() * spread(time_steps(trainer, profiled, progress)).mean;
   const Trainer::StepProfile profile = trainer.profile();
-  std::map<std::string, OpCost> costs = op_costs(config);
-  const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(profiled); };
-  for (const Profile::Span& span : profile.phases.spans())
-    result.phases.push_back({std::string(span.name), per_step(span.seconds)});
-  for (const Profile::Span& span : profile.ops.forward.spans()) {
-    const auto& backward = profile.ops.backward.spans();
-    const auto back = std::ranges::find(backward, span.name, &Profile::Span::name);
-    result.ops.push_back({.name = std::string(span.name),
-                          .calls = span.count / profiled,
-                          .forward_ms = per_step(span.seconds),
-                          .backward_ms = back == backward.end() ? 0 : per_step(back->seconds),
-                          .flops = costs[std::string(span.name)].flops.total(),
-                          .traffic = costs[std::string(span.name)].traffic});
-  }
-  std::ranges::sort(result.ops, std::greater(),
-                    [](const auto& op) { return op.forward_ms + op.backward_ms; });
   if (trainer.dataset().task().continues) result.tokens_per_s = generation_rate(trainer);
-  result.fma_flops = fma_flops(trainer);
-  result.memory_bandwidth = memory_bandwidth(trainer);
-  if (kernels::has_openblas()) result.blas_flops = blas_flops(trainer);
+  result.fma_gflops = 1e-9 * fma_flops(trainer);
+  result.memory_gb_per_s = 1e-9 * memory_bandwidth(trainer);
+  if (kernels::has_openblas()) result.blas_gflops = 1e-9 * blas_flops(trainer);
+  add_profile(config, profile, profiled, result);
   return result;
 }
 
