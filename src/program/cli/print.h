@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/files/text/width.h"
+
 namespace thimble::cli {
 
 // Opens /dev/null in place of a closed standard input and / in place of closed outputs, so that no other file gets
@@ -51,6 +53,13 @@ bool is_silent();
 template <class... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... arguments) {
   write_out(fmt::vformat(own_text(fmt::string_view(format)), fmt::make_format_args(arguments...)));
+}
+
+// Prints a paragraph, whose lines are broken at spaces, also where the output is no terminal.
+template <class... Args>
+void print_paragraph(fmt::format_string<Args...> format, Args&&... arguments) {
+  write_out(wrapped(fmt::vformat(own_text(fmt::string_view(format)), fmt::make_format_args(arguments...)),
+                    line_width(1)));
 }
 
 template <class... Args>

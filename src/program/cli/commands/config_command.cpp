@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "program/cli/cli.h"
+#include "program/cli/text/text_table.h"
 #include "program/compare/compare.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/train/json.h"
@@ -67,28 +68,25 @@ std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Conf
 void print_ops(const Config& config) {
   const StepCost step = step_cost(config);
   OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
-  std::size_t layer_width = 5, op_width = 2;
+  TextTable table("layer", {{.title = " op", .is_left = true},
+                            {.title = "calls"},
+                            {.title = "memory", .least = 10},
+                            {.title = "GFLOP", .least = 9}});
+  const auto add = [&](const OpCost& op) {
+    table.add(op.layer, {" " + op.op, std::to_string(op.calls), format_bytes(op.bytes),
+                         fmt::format("{:.4g}", 1e-9 * op.flops.total())});
+  };
   for (const OpCost& op : step.ops) {
-    layer_width = std::max(layer_width, op.layer.size());
-    op_width = std::max(op_width, op.op.size());
+    add(op);
     sum.calls += op.calls;
     sum.bytes += op.bytes;
     sum.flops.forward += op.flops.forward;
     sum.flops.backward += op.flops.backward;
   }
-  print_out("\n{:<{}}  {:<{}} {:>5} {:>9} {:>8}\n", "layer", layer_width, "op", op_width, "calls", "memory",
-            "GFLOP");
-  const auto line = [&](const OpCost& op) {
-    print_out("{:<{}}  {:<{}} {:>5} {:>9} {:>8.4g}\n", op.layer, layer_width, op.op, op_width, op.calls,
-              format_bytes(op.bytes), 1e-9 * op.flops.total());
-  };
-  for (const OpCost& op : step.ops) line(op);
-  line(sum);
-  print_out(
-      "{}",
-      wrapped(fmt::format("Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step.",
-                          counted(step.sequences, "sequence")),
-              line_width(1)));
+  add(sum);
+  print_out("\n{}", table.text(line_width(1)));
+  print_paragraph("Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step.",
+                  counted(step.sequences, "sequence"));
 }
 
 }  // namespace

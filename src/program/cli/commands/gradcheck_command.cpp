@@ -3,6 +3,7 @@
 #include "program/cli/cli.h"
 #include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
+#include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/train.h"
@@ -18,32 +19,30 @@ struct GradcheckArguments {
   std::string op;
 };
 
-// Returns the end of a name that is too long for its column; names differ in their ends.
-std::string fitted(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : "~" + text.substr(text.size() - width + 1);
-}
-
 Config fitting(Config config) {
   require_fit(model_check_memory(config));
   return config;
 }
 
-void print(const GradcheckResult& r, bool of_model) {
-  constexpr std::size_t kName = 33;
-  const std::string name = of_model ? r.input : r.op + " " + r.input;
-  print_out("{:<9} {:<{}} {:>12} {:>10.3e} {:>10.3e} {:>7.0e} {:>7.0e}\n", to_string(r.verdict),
-            fitted(name, kName), kName, r.index, r.analytic, r.numeric, r.error, r.worst_error);
-  if (!r.reason.empty()) print_out("          {}: {}\n", name, r.reason);
-}
-
 void print(const std::vector<GradcheckResult>& results, bool of_model) {
-  print_out("{:<9} {:<33} {:>12} {:>10} {:>10} {:>7} {:>7}\n", "", of_model ? "parameter" : "op (case) input",
-            "worst at", "analytic", "numeric", "+-", "error");
+  const auto label = [](std::string_view verdict, std::string_view name) {
+    return fmt::format("{:<9} {}", verdict, name);
+  };
+  TextTable table(label("", of_model ? "parameter" : "op (case) input"), {{.title = "worst at", .rank = 2},
+                                                                          {.title = "analytic", .rank = 2},
+                                                                          {.title = "numeric", .rank = 1},
+                                                                          {.title = "+-"},
+                                                                          {.title = "error", .rank = 2}});
   double worst = 0;
   for (const GradcheckResult& r : results) {
-    print(r, of_model);
+    const std::string name = of_model ? r.input : r.op + " " + r.input;
+    table.add(label(to_string(r.verdict), name),
+              {fmt::to_string(r.index), fmt::format("{:.3e}", r.analytic), fmt::format("{:.3e}", r.numeric),
+               fmt::format("{:.0e}", r.error), fmt::format("{:.0e}", r.worst_error)});
+    if (!r.reason.empty()) table.add_text(fmt::format("          {}: {}", name, r.reason));
     worst = std::max(worst, r.worst_error);
   }
+  print_out("{}", table.text(line_width(1)));
   const auto count = [&](GradcheckVerdict v) {
     return std::ranges::count(results, v, &GradcheckResult::verdict);
   };

@@ -180,9 +180,7 @@ int run(const ReproduceArguments& arguments) {
   if (arguments.output.prints_text()) print_out("{}", experiments_table(results, line_width(1)));
   for (const Experiment& experiment : left_out)
     if (arguments.output.prints_text())
-      print_out("{}", wrapped(fmt::format("{}: skipped, as it requires --data FILE: {}", experiment.name,
-                                          experiment.data),
-                              line_width(1)));
+      print_paragraph("{}: skipped, as it requires --data FILE: {}", experiment.name, experiment.data);
   if (!arguments.markdown.empty()) write_result(arguments.markdown, to_markdown(results));
   arguments.output.write(json);
   return std::ranges::all_of(results, &ExperimentResult::succeeded) ? kDone : kCheckFailed;

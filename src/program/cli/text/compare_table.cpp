@@ -3,12 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "inspect/effects/head_names.h"
+#include "program/cli/text/result_columns.h"
+#include "program/cli/text/text_table.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
@@ -16,24 +17,6 @@ namespace thimble::cli {
 namespace {
 
 constexpr std::size_t kIndent = 2, kMinLabel = 12, kMaxLabel = 30;
-
-struct ResultColumn {
-  std::string_view title, metric;
-  double factor;
-  std::size_t width;
-  int decimals;
-};
-// The most important first: where there is no room, columns are left out from the right. A width includes the
-// mark of the best.
-constexpr ResultColumn kResultColumns[] = {
-    {"val. loss", "/validation/loss", 1, 11, 5},
-    {"test loss", "/test/loss", 1, 11, 5},
-    {"tokens %", "/test/accuracy", 100, 10, 2},
-    {"sequences %", "/test/sequence_accuracy", 100, 12, 2},
-    {"steps", "/steps", 1, 8, 0},
-    {"s", "/seconds", 1, 8, 1},
-    {"train loss", "/train/loss", 1, 11, 5},
-};
 
 const ComparedResult* find(const Comparison& comparison, std::string_view metric) {
   const auto found = std::ranges::find(comparison.results, metric, &ComparedResult::metric);
@@ -46,28 +29,6 @@ std::size_t label_width(const Comparison& comparison, std::size_t width) {
   return std::min({longest, kMaxLabel, width / 3});
 }
 
-// Returns the columns that fit beside the labels and have results.
-std::vector<ResultColumn> columns_of(const Comparison& comparison, std::size_t room) {
-  std::vector<ResultColumn> columns;
-  for (const ResultColumn& column : kResultColumns) {
-    if (find(comparison, column.metric) == nullptr) continue;
-    if (column.width > room) break;
-    room -= column.width;
-    columns.push_back(column);
-  }
-  return columns;
-}
-
-// Returns the number of a row of results, "median", "min" or "max", with a star if it is the best.
-std::string cell(const ComparedResult& result, std::size_t run, double Spread::*value,
-                 const ResultColumn& column) {
-  const Spread& values = result.runs[run];
-  const bool is_best = result.is_best[run] && value == &Spread::median;
-  const std::string text =
-      values.count == 0 ? "-" : fmt::format("{:.{}f}", column.factor * (values.*value), column.decimals);
-  return fmt::format("{:>{}}{}", text, column.width - 1, is_best ? "*" : " ");
-}
-
 // Ends a line, without spaces at its end.
 void end_line(std::string& text) {
   text.erase(text.find_last_not_of(' ') + 1);
@@ -75,41 +36,41 @@ void end_line(std::string& text) {
 }
 
 std::string results_text(const Comparison& comparison, std::size_t width) {
-  const std::size_t label = label_width(comparison, width);
-  const std::vector<ResultColumn> columns = columns_of(comparison, width - label);
-  std::string out = padded_right("run", label);
-  for (const ResultColumn& column : columns) out += fmt::format("{:>{}} ", column.title, column.width - 1);
-  end_line(out);
+  std::vector<TextTable::Column> columns;
+  std::vector<std::pair<const ResultColumn*, const ComparedResult*>> results;
+  for (const ResultColumn& column : kResultColumns) {
+    const ComparedResult* result = find(comparison, column.metric);
+    if (result == nullptr) continue;
+    columns.push_back(
+        {.title = fmt::format("{} ", column.title), .least = column.width});  // a space for the star
+    results.emplace_back(&column, result);
+  }
+  TextTable table("run", columns);
   bool has_range = false, has_best = false;
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
     const ComparedRun& run = comparison.runs[i];
-    std::string name = run.name;
-    if (display_width(name) > label) {
-      out += wrapped(name, width, kIndent);
-      name = "";
-    }
     const bool is_range = run.directories.size() > 1;
     has_range |= is_range;
     for (const auto& [title, value] :
-         {std::pair(name.c_str(), &Spread::median), {"  min", &Spread::min}, {"  max", &Spread::max}}) {
-      out += padded_right(title, label);
-      for (const ResultColumn& column : columns) {
-        const ComparedResult& result = *find(comparison, column.metric);
-        out += cell(result, i, value, column);
-        has_best |= result.is_best[i];
+         {std::pair(run.name.c_str(), &Spread::median), {"  min", &Spread::min}, {"  max", &Spread::max}}) {
+      std::vector<std::string> cells;
+      for (const auto& [column, result] : results) {
+        const Spread& values = result->runs[i];
+        const bool is_best = result->is_best[i] && value == &Spread::median;
+        cells.push_back(column->text(values.count > 0, values.*value) + (is_best ? "*" : " "));
+        has_best |= is_best;
       }
-      end_line(out);
+      table.add(title, cells);
       if (!is_range) break;
     }
     if (run.failed > 0)
-      out += wrapped(fmt::format("  {} of {} runs without a result", run.failed,
-                                 run.failed + std::ssize(run.directories)),
-                     width, kIndent);
+      table.add_text(fmt::format("  {} of {} runs without a result", run.failed,
+                                 run.failed + std::ssize(run.directories)));
   }
   std::string note = has_best ? "*: the best. " : "";
   note += has_range ? "The first row of a setting is the median over its seeds. " : "";
   note += find(comparison, "/test/accuracy") != nullptr ? "Accuracies are those of the test split." : "";
-  return out + (note.empty() ? "" : wrapped(note, width));
+  return table.text(width) + (note.empty() ? "" : wrapped(note, width));
 }
 
 // Returns the value of a curve in each column of a common step axis; NaN where it has no point.
@@ -223,43 +184,29 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
     return wrapped(fmt::format("Heads of {} and {} are not compared: {}.", first, second, heads.obstacle),
                    width);
   const ModelConfig &model = comparison.models[0], &other = comparison.models[compared.run];
-  std::size_t column = 8;
-  const auto fit = [&](const ModelConfig& of, HeadId id) {
-    column = std::max(column, display_width(head_text(of, id)));
-  };
-  for (const HeadMatch& match : heads.matches) {
-    fit(model, match.head);
-    if (match.match) fit(other, *match.match);
-  }
-  for (const HeadId id : heads.unmatched) fit(other, id);
-  constexpr std::size_t kNumber = 10;
-  const std::size_t longest = std::min(std::max(display_width(first), display_width(second)), kMaxLabel);
-  if (width > 3 * kNumber + 1) column = std::max(column, std::min(longest, (width - 3 * kNumber - 1) / 2));
-  const std::size_t numbers = std::clamp<std::size_t>((width - 2 * column - 1) / kNumber, 1, 3);
-  std::string out = wrapped(
+  TextTable table(truncated(first, kMaxLabel),
+                  {{.title = truncated(second, kMaxLabel), .rank = 1, .is_left = true},
+                   {.title = "overlap", .least = 10},
+                   {.title = "chance", .least = 10},
+                   {.title = "elsewhere", .least = 10}});
+  const std::string heading = wrapped(
       fmt::format("Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} "
                   "test sequences (1 - total-variation distance):",
                   first, second, heads.sequences),
       width);
-  const auto add_line = [&](const std::string& a, const std::string& b,
-                            const std::array<std::string, 3>& texts) {
-    out += padded_right(truncated(a, column), column) + ' ' + padded_right(truncated(b, column), column);
-    for (std::size_t i = 0; i < numbers; ++i) out += padded_left(texts[i], kNumber);
-    end_line(out);
-  };
-  add_line(first, second, {"overlap", "chance", "elsewhere"});
   double sum = 0, chance = 0, count = 0;
   for (const HeadMatch& match : heads.matches) {
-    add_line(head_text(model, match.head), match.match ? head_text(other, *match.match) : "no match",
-             {number_text(match.overlap), number_text(match.chance), number_text(match.elsewhere)});
+    table.add(head_text(model, match.head),
+              {match.match ? head_text(other, *match.match) : "no match", number_text(match.overlap),
+               number_text(match.chance), number_text(match.elsewhere)});
     if (!match.match) continue;
     sum += match.overlap;
     chance += match.chance;
     ++count;
   }
-  for (const HeadId id : heads.unmatched) add_line("no match", head_text(other, id), {});
-  if (count > 0) add_line("mean", "", {number_text(sum / count), number_text(chance / count), ""});
-  return out;
+  for (const HeadId id : heads.unmatched) table.add("no match", {head_text(other, id)});
+  if (count > 0) table.add("mean", {"", number_text(sum / count), number_text(chance / count)});
+  return heading + table.text(width);
 }
 
 constexpr std::string_view kHeadLegend =

@@ -60,19 +60,6 @@ std::string sample_text(const Config& config, std::int64_t sequences);
 // Returns "head 0.1" or "head cross.0.1".
 std::string head_title(const ModelConfig& model, HeadId id);
 
-// The first column of a table of heads: their names.
-class HeadColumn {
- public:
-  explicit HeadColumn(const ModelConfig& model);
-  std::string heading() const;
-  std::string cell(HeadId id) const;
-  std::size_t width() const { return width_; }
-
- private:
-  std::vector<AttentionLayer> layers_;
-  std::size_t width_ = 4;  // characters
-};
-
 // Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
 

@@ -7,6 +7,7 @@
 #include "inspect/effects/head_names.h"
 #include "inspect/report/svg.h"
 #include "program/cli/text/inspect.h"
+#include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
@@ -19,14 +20,6 @@ namespace thimble::cli {
 std::string head_title(const ModelConfig& model, HeadId id) {
   return "head " + head_name(attention_layers(model), id);
 }
-
-HeadColumn::HeadColumn(const ModelConfig& model) : layers_(attention_layers(model)) {
-  for (const AttentionLayer& layer : layers_)
-    width_ = std::max(width_, layer.head_name(layer.heads - 1).size());
-}
-
-std::string HeadColumn::heading() const { return padded_right("head", width_); }
-std::string HeadColumn::cell(HeadId id) const { return padded_right(head_name(layers_, id), width_); }
 
 void HeadChoice::add_to(Command& command) {
   command.add_option("--heads", names_, "Show only these heads, such as 0.1,1.0 or '1.*' (layer.head from 0)")
@@ -55,28 +48,28 @@ std::string sample_text(const Config& config, std::int64_t sequences) {
 void show_ablation(const AblationReport& report, const Config& config, const Output& output) {
   if (output.prints_text()) {
     const EvalResult& base = report.baseline;
-    print_out("{}", wrapped(fmt::format("{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when "
-                                        "{} {}:",
-                                        sample_text(config, base.sequences), base.loss, 100 * base.accuracy,
-                                        fmt::join(report.names, ", "),
-                                        report.names.size() == 1 ? "is ablated" : "are ablated together"),
-                            line_width(1)));
-    print_out("\n{:<8} {}  {:<18} {}  95 % CI\n", "ablation", padded_left(own_text("Δloss"), 8), "95 % CI",
-              padded_left(own_text("Δtokens"), 8));
+    print_paragraph("{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when {} {}:",
+                    sample_text(config, base.sequences), base.loss, 100 * base.accuracy,
+                    fmt::join(report.names, ", "),
+                    report.names.size() == 1 ? "is ablated" : "are ablated together");
+    TextTable table("ablation", {{.title = own_text("Δloss"), .least = 9},
+                                 {.title = " 95 % CI", .is_left = true},
+                                 {.title = own_text("Δtokens"), .least = 9},
+                                 {.title = " 95 % CI", .is_left = true}});
     const std::pair<const char*, const Effect*> kinds[] = {
         {"zero", &report.zero}, {"mean", &report.mean}, {"resample", &report.resample}};
     const auto text = [](const Interval& interval, double scale, int digits) {
-      return std::isfinite(interval.low) ? fmt::format("{:.{}f} to {:.{}f}", scale * interval.low, digits,
+      return std::isfinite(interval.low) ? fmt::format(" {:.{}f} to {:.{}f}", scale * interval.low, digits,
                                                        scale * interval.high, digits)
-                                         : "unknown";  // of fewer than two sequences
+                                         : " unknown";  // of fewer than two sequences
     };
     const auto change = [](double x, int digits) {
-      return std::isfinite(x) ? fmt::format("{:>+8.{}f}", x, digits) : fmt::format("{:>8}", "-");
+      return std::isfinite(x) ? fmt::format("{:+.{}f}", x, digits) : "-";
     };
     for (const auto& [name, effect] : kinds)
-      print_out("{:<8} {}  {:<18} {}  {}\n", name, change(effect->loss_change, 4),
-                text(effect->interval, 1, 4), change(100 * effect->accuracy_change, 2),
-                text(effect->accuracy_interval, 100, 2));
+      table.add(name, {change(effect->loss_change, 4), text(effect->interval, 1, 4),
+                       change(100 * effect->accuracy_change, 2), text(effect->accuracy_interval, 100, 2)});
+    print_out("\n{}", table.text(line_width(1)));
     if (report.unpaired > 0)
       print_out("resample: of the {} sequences that share their length with another\n",
                 report.resample.sequences);

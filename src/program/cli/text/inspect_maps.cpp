@@ -76,7 +76,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
   }
   print_out("\n");
   if (some) print_out("The {} most important heads; --heads chooses others.\n", kMaxShown);
-  print_out("{}", wrapped(caption.text(), width));
+  print_paragraph("{}", caption.text());
   write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
 }
 

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "inspect/effects/head_names.h"
 #include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
+#include "program/cli/text/text_table.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kEffectWidth = 24, kMaxEdges = 15, kMaxErrors = 3;
+constexpr std::size_t kMaxEdges = 15, kMaxErrors = 3;
 
 std::string effect_text(const PatchEffect& effect) {
   if (!effect.interval) return fmt::format("{:+.3f}", effect.effect);
@@ -19,18 +21,16 @@ std::string effect_text(const PatchEffect& effect) {
                      effect.interval->high);
 }
 
-void print_wrapped(const std::string& text) { print_out("{}", wrapped(text, line_width(1))); }
-
 // Draws the effects (heads, positions) of each attention layer, negative ones as 0.
 void print_positions(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads) {
   double largest = 0;
   for (const PatchingReport::Head& head : report.heads)
     for (const PatchEffect& at : head.noising.at) largest = std::max(largest, at.effect);
   if (largest == 0) return;
-  print_wrapped(
-      fmt::format("\nNoising of one head (row) at one position (column); the darkest shade is {:.3f}, 0 and "
-                  "less is blank:",
-                  largest));
+  print_paragraph(
+      "\nNoising of one head (row) at one position (column); the darkest shade is {:.3f}, 0 and "
+      "less is blank:",
+      largest);
   std::vector<Picture> pictures;
   const std::vector<AttentionLayer> layers = attention_layers(model);
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -65,26 +65,23 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
               wrapped(fmt::format("corrupted  {}", fmt::join(report.corrupted, " ")), width, 11));
   }
   print_out("Share of the logit difference that one head carries:\n\n");
-  const HeadColumn columns(model);
-  const bool intervals = report.pairs > 1;
-  print_out("{} {} {}\n", columns.heading(), padded_right("noising", intervals ? kEffectWidth : 9),
-            "denoising");
+  const std::vector<AttentionLayer> layers = attention_layers(model);
+  TextTable table("head", {{.title = "noising", .is_left = true}, {.title = "denoising", .is_left = true}});
   for (const PatchingReport::Head& h : report.heads)
     if (heads.has(h.id))
-      print_out("{} {} {}\n", columns.cell(h.id),
-                padded_right(effect_text(h.noising.all), intervals ? kEffectWidth : 9),
-                effect_text(h.denoising.all));
+      table.add(head_name(layers, h.id), {effect_text(h.noising.all), effect_text(h.denoising.all)});
+  print_out("{}", table.text(width));
   print_out("\n");
-  print_wrapped(fmt::format(
+  print_paragraph(
       "noising: lost when the clean run gets the head's output on the corrupted input; denoising: restored "
       "when the corrupted run gets the clean one{}",
-      intervals ? "; in parentheses: 95 % CI" : ""));
+      report.pairs > 1 ? "; in parentheses: 95 % CI" : "");
   print_positions(report, model, heads);
 }
 
 void print_circuit(const EdgesReport& report) {
   const Circuit& circuit = report.circuit;
-  print_wrapped(fmt::format(
+  print_paragraph(
       "\nCircuit (*): {} of {} edges keep {:.1f} % of the logit difference (required: {:.0f} %); without "
       "them "
       "{:.1f} % is left. {} random circuits of as many edges keep {:.1f} % on average and {:.1f} % at best; "
@@ -92,27 +89,25 @@ void print_circuit(const EdgesReport& report) {
       "model differ by at most {:.1f} points.",
       circuit.edges.size(), report.effects.size(), 100 * circuit.kept, 100 * report.keep, 100 * circuit.left,
       circuit.random, 100 * circuit.random_mean, 100 * circuit.random_best, 100 * circuit.random_left,
-      100 * circuit.incompleteness));
+      100 * circuit.incompleteness);
 }
 
 void print_edges(const EdgesReport& report) {
-  print_wrapped(
-      fmt::format("{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one "
-                  "edge carries "
-                  "what it carries on the corrupted input:",
-                  report.pairs, report.effects.size()));
+  print_paragraph(
+      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one "
+      "edge carries "
+      "what it carries on the corrupted input:",
+      report.pairs, report.effects.size());
   const std::vector<std::size_t> order = report.by_effect();
   const std::size_t shown = std::min(kMaxEdges, order.size());
-  std::size_t widest = 4;
-  for (std::size_t k = 0; k < shown; ++k) widest = std::max(widest, report.graph.name(order[k]).size());
-  print_out("\n  {} {} attribution\n", padded_right("edge", widest),
-            padded_right("effect (95 % CI)", kEffectWidth));
+  TextTable table(
+      "  edge", {{.title = "effect (95 % CI)", .is_left = true}, {.title = "attribution", .is_left = true}});
   for (std::size_t k = 0; k < shown; ++k) {
     const EdgeEffect& effect = report.effects[order[k]];
-    print_out("{} {} {} {:+.3f}\n", report.in_circuit(order[k]) ? '*' : ' ',
-              padded_right(report.graph.name(order[k]), widest),
-              padded_right(effect_text(effect.exact), kEffectWidth), effect.attribution);
+    table.add(fmt::format("{} {}", report.in_circuit(order[k]) ? '*' : ' ', report.graph.name(order[k])),
+              {effect_text(effect.exact), fmt::format("{:+.3f}", effect.attribution)});
   }
+  print_out("\n{}", table.text(line_width(1)));
   if (shown < order.size()) print_out("  {} edges of smaller effect: see --json\n", order.size() - shown);
   print_circuit(report);
   std::vector<std::string> errors;
@@ -121,11 +116,11 @@ void print_edges(const EdgesReport& report) {
     errors.push_back(fmt::format("{} (exact {:+.3f}, estimate {:+.3f})", report.graph.name(e),
                                  report.effects[e].exact.effect, report.effects[e].attribution));
   }
-  print_wrapped(
-      fmt::format("\nEdge attribution patching, the estimate from one gradient: correlation {:.3f} with the "
-                  "exact effects; "
-                  "most off: {}.",
-                  report.correlation, fmt::join(errors, ", ")));
+  print_paragraph(
+      "\nEdge attribution patching, the estimate from one gradient: correlation {:.3f} with the "
+      "exact effects; "
+      "most off: {}.",
+      report.correlation, fmt::join(errors, ", "));
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <sstream>
 
+#include "inspect/effects/head_names.h"
 #include "program/cli/text/inspect.h"
+#include "program/cli/text/text_table.h"
 #include "thimble/inspect/inspect.h"
 #include "train/files/text/width.h"
 
@@ -14,8 +13,7 @@ namespace thimble::cli {
 namespace {
 
 constexpr const ScoreInfo& kTaskTarget = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
-constexpr std::size_t kScoreColumns = 2;   // in 80 columns
-constexpr std::size_t kHeadAndLabel = 28;  // in 80 columns
+constexpr std::size_t kScoreColumns = 2;  // in 80 columns
 
 double strength_of(std::span<const HeadScore> scores, std::string_view name) {
   const HeadScore& score = find_score(scores, name);
@@ -64,95 +62,52 @@ std::string label_text(const Label& label) {
   return "-";
 }
 
-// A column of the table after the label; the width includes a space before it.
-struct Column {
-  std::string title;
-  std::size_t width;
-  std::function<std::string(const HeadReport&)> text;
-};
-
-std::vector<Column> table_columns(const InspectReport& report, std::size_t width) {
-  constexpr std::size_t kUsual = 89, kScore = 9;  // up to 89 columns the label gets wider
-  const std::size_t scores = kScoreColumns + (width - std::min(width, kUsual)) / kScore;
-  std::vector<Column> columns = {
-      {"entropy", 8, [](const HeadReport& head) { return number(find_score(head.scores, "entropy")); }}};
-  for (const ScoreInfo* score : most_informative_columns(report, scores))
-    columns.push_back({std::string(score->column), kScore, [score](const HeadReport& head) {
-                         return number(find_score(head.scores, score->name));
-                       }});
-  columns.push_back({own_text("Δloss"), 8, [](const HeadReport& head) {
-                       return fmt::format("{:+.3f}", head.effects.zero.loss_change);
-                     }});
-  columns.push_back({own_text("Δtokens"), 9, [](const HeadReport& head) {
-                       return fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change);
-                     }});
-  columns.push_back({"grad.imp", 9, [](const HeadReport& head) {
-                       return fmt::format("{:.2f}", head.effects.importance.normalized);
-                     }});
-  return columns;
-}
-
-std::size_t width_of(const std::vector<Column>& columns) {
-  return std::accumulate(columns.begin(), columns.end(), std::size_t{0},
-                         [](std::size_t sum, const Column& column) { return sum + column.width; });
-}
-
-// Removes columns until the others fit: scores from the right, then importance, then entropy. Returns the
-// titles of the removed ones.
-std::vector<std::string> remove_columns(std::vector<Column>& columns, std::size_t width) {
-  constexpr std::size_t kEffects = 3;  // Δloss, Δtokens and grad.imp come last
-  std::vector<std::string> out;
-  while (columns.size() > 2 && width_of(columns) > width) {
-    const bool has_scores = columns.size() > kEffects + 1;
-    const auto one = has_scores                  ? columns.end() - kEffects - 1
-                     : columns.size() > kEffects ? columns.end() - 1
-                                                 : columns.begin();
-    out.push_back(one->title);
-    columns.erase(one);
-  }
-  return out;
-}
-
 // Returns the meanings of the columns that need one, and of a label in parentheses if there is any.
-std::string table_legend(const std::vector<Column>& columns, bool parentheses) {
+std::string table_legend(const std::vector<TextTable::Column>& columns, bool parentheses) {
   const std::pair<std::string, std::string_view> meanings[] = {
       {std::string(kTaskTarget.column), kTaskTarget.meaning},
       {own_text("Δtokens"), "token accuracy, in points"},
       {"grad.imp", "gradient importance, normalized within its layer"}};
   std::vector<std::string> parts;
   for (const auto& [title, meaning] : meanings)
-    if (std::ranges::find(columns, title, &Column::title) != columns.end())
+    if (std::ranges::count(columns, title, &TextTable::Column::title) > 0)
       parts.push_back(fmt::format("{}: {}", title, meaning));
   if (parentheses) parts.emplace_back("(label): ablating the head costs nothing of interest");
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  constexpr std::size_t kMinWidth = 11;
-  const HeadColumn first(report.config.model);
-  std::vector<Column> columns = table_columns(report, width);
-  const auto left_out = remove_columns(columns, width - first.width() - 1 - kMinWidth);
-  std::size_t widest = kHeadAndLabel - first.width() - 1;
-  for (const HeadReport& head : report.heads) widest = std::max(widest, label_text(head.label).size());
-  const std::size_t label_width = std::min(widest, width - first.width() - 1 - width_of(columns));
-  print_out("{} {}", first.heading(), padded_right("label", label_width));
-  for (const Column& column : columns) print_out("{}", padded_left(column.title, column.width));
-  print_out("\n");
+  constexpr std::size_t kUsual = 89, kScore = 9;  // where there is more room, there are more scores
+  const std::vector<const ScoreInfo*> scores =
+      most_informative_columns(report, kScoreColumns + (width - std::min(width, kUsual)) / kScore);
+  std::vector<TextTable::Column> columns{{.title = "entropy", .rank = 2}};
+  for (const ScoreInfo* score : scores)
+    columns.push_back({.title = std::string(score->column), .least = kScore});
+  columns.push_back({.title = own_text("Δloss"), .least = 8, .rank = 3});
+  columns.push_back({.title = own_text("Δtokens"), .least = 9, .rank = 3});
+  columns.push_back({.title = "grad.imp", .rank = 1});
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  std::size_t name = 4;
+  for (const HeadReport& head : report.heads)
+    name = std::max(name, head_name(layers, head.effects.id).size());
+  const auto label = [&](const std::string& head, const std::string& text) {
+    return fmt::format("{:<{}} {}", head, name, text);
+  };
+  TextTable table(label("head", "label"), columns);
   bool parentheses = false;
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     parentheses |= head.label.verdict == Verdict::redundant;
-    std::istringstream label(wrapped(label_text(head.label), label_width));
-    std::string line;
-    std::getline(label, line);
-    print_out("{} {}", first.cell(head.effects.id), padded_right(truncated(line, label_width), label_width));
-    for (const Column& column : columns) print_out("{}", padded_left(column.text(head), column.width));
-    print_out("\n");
-    while (std::getline(label, line)) print_out("{:{}}{}\n", "", first.width() + 1, line);
+    std::vector<std::string> cells{number(find_score(head.scores, "entropy"))};
+    for (const ScoreInfo* score : scores) cells.push_back(number(find_score(head.scores, score->name)));
+    cells.push_back(fmt::format("{:+.3f}", head.effects.zero.loss_change));
+    cells.push_back(fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change));
+    cells.push_back(fmt::format("{:.2f}", head.effects.importance.normalized));
+    table.add(label(head_name(layers, head.effects.id), label_text(head.label)), cells);
   }
-  print_out("\n{}\n", wrapped(table_legend(columns, parentheses), width));
-  if (!left_out.empty())
-    print_out("Not shown in {} columns: {}; see --html or --json.\n\n", width, fmt::join(left_out, ", "));
+  print_out("{}\n", table.text(width));
+  print_paragraph("{}", table_legend(columns, parentheses));
+  print_out("\n");
 }
 
 // Returns a warning for a model that is no better than chance, otherwise "".
@@ -203,33 +158,32 @@ std::string kinds_text(std::span<const HeadScore> scores) {
 void print_report(const InspectReport& report, const HeadChoice& heads) {
   const EvalResult& base = report.baseline;
   const std::size_t width = line_width(1);
-  const auto print_wrapped = [&](const std::string& text) { print_out("{}", wrapped(text, width)); };
   if (const std::string chance = chance_text(report); !chance.empty())
     print_out("{}\n", wrapped(own_text(chance), width));
-  print_wrapped(fmt::format(
+  print_paragraph(
       "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
-      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy));
+      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy);
   print_out("\n");
   print_table(report, heads, width);
-  print_out("{}\n", wrapped(verdict_note(report), width));
+  print_paragraph("{}", verdict_note(report));
+  print_out("\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
     const std::string where = head_title(report.config.model, head.effects.id);
-    print_wrapped(fmt::format("{}: {}{}", where, own_text(head.label.sentence), kinds_text(head.scores)));
+    print_paragraph("{}: {}{}", where, own_text(head.label.sentence), kinds_text(head.scores));
   }
   if (report.heads.size() > 1) {
     const auto print_curve = [&](std::string curve, const std::vector<RemovalStep>& steps) {
       for (const RemovalStep& step : steps) curve += fmt::format(" {:.2f}", 100 * step.accuracy);
-      print_wrapped(curve);
+      print_paragraph("{}", curve);
     };
     print_out("\n");
     print_curve("Tokens % with 0, 1, ... heads ablated, least important first:", report.cumulative_ablation);
     print_curve("Tokens % with 0, 1, ... heads ablated, the least costly at each step:", report.joint.greedy);
     if (report.scale.has_smallest())
-      print_wrapped(
-          fmt::format("removable heads: {} in order of gradient importance, {} greedily, {} each alone",
+      print_paragraph("removable heads: {} in order of gradient importance, {} greedily, {} each alone",
                       report.joint.removable_by_importance, report.joint.removable_greedily,
-                      report.joint.removable_alone));
+                      report.joint.removable_alone);
   }
   if (!report.logit_lens.empty()) {
     std::string depths = "Logit lens, tokens % of the output after ";
@@ -237,7 +191,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
       depths += fmt::format("{}{} {:.2f}", &lens == report.logit_lens.data() ? "" : ", ", lens.after,
                             100 * lens.accuracy);
     print_out("\n");
-    print_wrapped(depths);
+    print_paragraph("{}", depths);
   }
   if (!report.position_losses.empty()) {
     constexpr std::int64_t kEnough = 30;
@@ -251,8 +205,8 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
     }
     if (!losses.empty()) {
       print_out("\n");
-      print_wrapped(fmt::format("Loss of the next token after so many tokens of its window: {}",
-                                fmt::join(losses, ", ")));
+      print_paragraph("Loss of the next token after so many tokens of its window: {}",
+                      fmt::join(losses, ", "));
     }
   }
   if (const std::string& warning = report.attribution.warning; !warning.empty())

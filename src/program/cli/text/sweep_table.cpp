@@ -9,31 +9,15 @@
 #include <span>
 #include <utility>
 
-#include "train/files/text/width.h"
+#include "program/cli/text/result_columns.h"
+#include "program/cli/text/text_table.h"
 
 namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kLabel = 18, kSeeds = 6;
-
 std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
 std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
-struct SweepColumn {
-  std::string_view title, metric;
-  double factor;
-  std::size_t width;
-  int decimals;
-};
-constexpr SweepColumn kSweepColumns[] = {
-    {"val. loss", "/validation/loss", 1, 10, 5},
-    {"test loss", "/test/loss", 1, 10, 5},
-    {"tokens %", "/test/accuracy", 100, 9, 2},
-    {"sequences %", "/test/sequence_accuracy", 100, 12, 2},
-    {"steps", "/steps", 1, 8, 0},
-    {"s", "/seconds", 1, 7, 1},
-};
 
 // Returns the settings from the best to the worst where halving has compared them: by the stage that they reached, then
 // by their mean validation loss. Else in the order of the sweep.
@@ -82,47 +66,28 @@ std::vector<std::string> setting_labels(const Sweep& sweep) {
 
 std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, std::size_t width) {
   const std::vector<std::string> labels = setting_labels(sweep);
-  std::size_t longest = 0, numbers = kSeeds;
-  for (const std::string& label : labels) longest = std::max(longest, display_width(label));
-  for (const SweepColumn& column : kSweepColumns) numbers += column.width;
-  // Where labels and columns do not fit, labels get lines of their own; then columns are left out from the
-  // right.
-  constexpr std::size_t kIndent = 2;
-  const std::size_t label_width =
-      width < kLabel + numbers ? kIndent : std::clamp(longest, kLabel, width - numbers);
-  std::span<const SweepColumn> columns = kSweepColumns;
-  for (; label_width + numbers > width; columns = columns.first(columns.size() - 1))
-    numbers -= columns.back().width;
-
-  std::string out = padded_right(label_width > kIndent ? "setting" : "", label_width) + " seeds";
-  for (const SweepColumn& column : columns) out += fmt::format("{:>{}}", column.title, column.width);
-  out += '\n';
+  const auto shown = std::span(kResultColumns).first(std::size(kResultColumns) - 1);  // but the training loss
+  std::vector<TextTable::Column> columns{{.title = "seeds"}};
+  for (const ResultColumn& column : shown)
+    columns.push_back({.title = std::string(column.title), .least = column.width - 1});
+  TextTable table("setting", columns);
   const std::size_t seeds = runs.size() / sweep.settings.size();
   for (const std::size_t i : row_order(sweep, runs)) {
-    const bool fits = display_width(labels[i]) <= label_width;
-    if (!fits) out += wrapped(labels[i], width, kIndent);
-    const auto done = metric_spread(runs, i, "/steps").count;
-    std::string means = padded_right(fits ? labels[i] : "", label_width) +
-                        fmt::format(" {:>5}", fmt::format("{}/{}", done, seeds));
-    std::string deviations = fmt::format("{:<{}} {:>5}", "", label_width, "+-");
-    for (const SweepColumn& column : columns) {
+    std::vector<std::string> means{fmt::format("{}/{}", metric_spread(runs, i, "/steps").count, seeds)};
+    std::vector<std::string> deviations{"+-"};
+    for (const ResultColumn& column : shown) {
       const Spread values = metric_spread(runs, i, column.metric);
-      const auto cell = [&](bool known, double value) {
-        return known ? fmt::format("{:>{}.{}f}", column.factor * value, column.width, column.decimals)
-                     : fmt::format("{:>{}}", "-", column.width);
-      };
-      means += cell(values.count > 0, values.mean);
-      deviations += cell(values.sd.has_value(), values.sd.value_or(0));
+      means.push_back(column.text(values.count > 0, values.mean));
+      deviations.push_back(column.text(values.sd.has_value(), values.sd.value_or(0)));
     }
-    out += means + '\n';
-    if (seeds > 1) out += deviations + '\n';
+    table.add(labels[i], means);
+    if (seeds > 1) table.add("", deviations);
     for (const SweepRun& run : runs)
       if (run.setting == i && run.status != RunStatus::done)
-        out += wrapped(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
-                                   run.error.empty() ? "" : ": ", run.error),
-                       width, 4);
+        table.add_text(fmt::format("  seed {}: {}{}{}", run.config.train.seed, name(run.status),
+                                   run.error.empty() ? "" : ": ", run.error));
   }
-  return out;
+  return table.text(width);
 }
 
 }  // namespace thimble::cli
