@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Shell completion of command lines. A missing shell is skipped; `program` is what the scripts of all shells call.
-# Usage: completion_test.sh THIMBLE_BINARY SOURCE_DIR program|bash|zsh|fish
+# Usage: completion_test.sh THIMBLE_BINARY SOURCE_DIR [program|bash|zsh|fish]
 set -euo pipefail
-shell=$3
+shell=${3:-program}
 if [[ $shell != program ]] && ! command -v "$shell" >/dev/null; then
   echo "completion_test: skipped, there is no $shell (apt-get install $shell)"
   exit 77
@@ -107,7 +107,11 @@ if [[ $shell == program ]]; then
   check 'thimble train --threads ' N
   check 'thimble train --json=x' files
   check 'thimble eval --split=' --split=validation
-  check 'thimble eval ' runs
+  check 'thimble eval --split = v' validation  # as bash divides --split=v
+  check 'thimble train --threads = 2 ' reverse !model.heads
+  check 'thimble train reverse model.heads = ' !model.heads
+  check 'thimble eval ' runs runs/first !elsewhere !runs/piped
+  check 'thimble compare runs/first runs/first ' runs/first
   check 'thimble sweep x.yaml -- --ti' !--help
   [[ $("$thimble" complete thimble ins) == *$'\ninspect\tShow what each head'* ]] || fail "commands have no description"
   [[ $("$thimble" complete thimble train --) == *$'\n--out\tRun directory'* ]] || fail "options have no description"
