@@ -39,6 +39,12 @@ struct ForwardTrace {
     return std::ssize(l.queries_source ? source : tokens);
   }
   std::int64_t keys(const AttentionLayer& l) const { return std::ssize(l.keys_source ? source : tokens); }
+  // The attention weights of a layer: `shape` is (heads, queries, keys).
+  struct LayerWeights {
+    std::vector<std::int64_t> shape;
+    std::span<const double> values;
+  };
+  std::vector<LayerWeights> by_layer(const ModelConfig&) const;
   // Returns the attention weights of one head, (queries, keys).
   std::span<const double> weights(const ModelConfig&, HeadId) const;
 };
@@ -81,9 +87,11 @@ void trace_split(const ModelSource& model, Split split, std::int64_t count,
 // Returns the number of sequences that trace_split reads.
 std::int64_t readable(const ModelSource& model, Split split, std::int64_t count);
 
-// Returns {"source", "tokens", "targets", "predictions", "attention" [layer][head][query][key]}, tokens by
-// name, layers as in attention_layers(). Targets without a label are null; unknown targets and a missing
-// source are left out.
+// Returns {"source", "tokens", "targets", "predictions"}, tokens by name. Targets without a label are null;
+// unknown targets and a missing source are left out.
+Json sequence_json(const ForwardTrace&, const Names&);
+
+// Returns sequence_json with "attention" [layer][head][query][key], layers as in attention_layers().
 Json example_json(const ForwardTrace&, const ModelConfig&, const Names&);
 
 // Returns example_json with "vocabulary", "probabilities" (R, V), "logits" (R, V), "logit_lens" [{"after",

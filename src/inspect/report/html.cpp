@@ -59,16 +59,14 @@ Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& r
            {"examples", Json::array()},
            {"steps", Json::array()}};
   for (std::size_t k = 0; k < examples; ++k)
-    out["examples"].push_back(example_json(series[0].examples[k], report.config.model, report.tokens));
-  for (Json& example : out["examples"]) example.erase("attention");
+    out["examples"].push_back(sequence_json(series[0].examples[k], report.tokens));
   for (std::size_t i = 0; i < steps; ++i) {
     const SeriesStep& step = series[steps > 1 ? i * (series.size() - 1) / (steps - 1) : 0];
     Json& entry = out["steps"].emplace_back(
         Json{{"step", step.snapshot.step}, {"loss", step.snapshot.loss}, {"heads", Json::array()}});
     for (const HeadSnapshot::Head& head : step.snapshot.heads) entry["heads"].push_back(head.scores);
     for (std::size_t k = 0; k < examples; ++k)
-      entry["attention"].push_back(
-          page::packed_trace(step.examples[k], report.config.model, report.tokens, 1)["attention"]);
+      entry["attention"].push_back(page::packed_attention(step.examples[k], report.config.model, 1));
   }
   return out;
 }

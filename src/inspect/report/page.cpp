@@ -81,17 +81,17 @@ Json packed_weights(std::span<const double> weights, const Sizes& shape, std::si
   return packed(within, shape, width, width == 1 ? 255 : 65535);
 }
 
+Json packed_attention(const ForwardTrace& trace, const ModelConfig& model, std::size_t width) {
+  Json layers = Json::array();
+  for (const auto& [shape, values] : trace.by_layer(model))
+    layers.push_back(packed_weights(values, shape, width));
+  return layers;
+}
+
 Json packed_trace(const ForwardTrace& trace, const ModelConfig& model, const Names& tokens,
                   std::size_t width) {
-  Json json = example_json(trace, model, tokens);
-  Json& attention = json["attention"] = Json::array();
-  std::span<const double> rest = trace.attention;
-  for (const AttentionLayer& layer : attention_layers(model)) {
-    const Sizes shape{layer.heads, trace.queries(layer), trace.keys(layer)};
-    const auto size = static_cast<std::size_t>(shape[0] * shape[1] * shape[2]);
-    attention.push_back(packed_weights(rest.first(size), shape, width));
-    rest = rest.subspan(size);
-  }
+  Json json = sequence_json(trace, tokens);
+  json["attention"] = packed_attention(trace, model, width);
   return json;
 }
 

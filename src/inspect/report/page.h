@@ -40,7 +40,9 @@ Json packed(std::span<const double> values, const Sizes& shape, std::size_t widt
 // outside [0, 1].
 Json packed_weights(std::span<const double> weights, const Sizes& shape, std::size_t width = 2);
 
-// Packs a trace, with one array (heads, queries, keys) for each attention layer.
+// Packs the attention of a trace, one array (heads, queries, keys) for each attention layer; alone, and in the
+// JSON of the trace.
+Json packed_attention(const ForwardTrace& trace, const ModelConfig& model, std::size_t width);
 Json packed_trace(const ForwardTrace& trace, const ModelConfig& model, const Names& tokens,
                   std::size_t width);
 

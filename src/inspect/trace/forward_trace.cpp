@@ -180,16 +180,21 @@ void trace_split(const ModelSource& model, Split split, std::int64_t count,
   with_precision(model.config, [&]<class R>() { run_split<R>(model, split, count, visit, options); });
 }
 
-std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {
-  const std::vector<AttentionLayer> layers = attention_layers(model);
+std::vector<ForwardTrace::LayerWeights> ForwardTrace::by_layer(const ModelConfig& model) const {
+  std::vector<LayerWeights> out;
   std::span<const double> rest = attention;
-  const auto size = [&](std::int64_t l) {
-    const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
-    return static_cast<std::size_t>(queries(layer) * keys(layer));
-  };
-  for (std::int64_t l = 0; l < id.layer; ++l)
-    rest = rest.subspan(static_cast<std::size_t>(model.heads) * size(l));
-  return rest.subspan(static_cast<std::size_t>(id.head) * size(id.layer), size(id.layer));
+  for (const AttentionLayer& layer : attention_layers(model)) {
+    const auto size = static_cast<std::size_t>(layer.heads * queries(layer) * keys(layer));
+    out.push_back({{layer.heads, queries(layer), keys(layer)}, rest.first(size)});
+    rest = rest.subspan(size);
+  }
+  return out;
+}
+
+std::span<const double> ForwardTrace::weights(const ModelConfig& model, HeadId id) const {
+  const LayerWeights layer = by_layer(model)[static_cast<std::size_t>(id.layer)];
+  const auto size = static_cast<std::size_t>(layer.shape[1] * layer.shape[2]);
+  return layer.values.subspan(static_cast<std::size_t>(id.head) * size, size);
 }
 
 Json to_json(std::span<const AttentionLayer> layers) {
@@ -203,16 +208,19 @@ Json to_json(std::span<const AttentionLayer> layers) {
   return list;
 }
 
-Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
+Json sequence_json(const ForwardTrace& trace, const Names& names) {
   Json json = Json::object();
   if (!trace.source.empty()) json["source"] = named(names, trace.source);
   json["tokens"] = named(names, trace.tokens);
   if (!trace.targets.empty()) json["targets"] = named(names, trace.targets);
   json["predictions"] = named(names, trace.predictions);
+  return json;
+}
+
+Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
+  Json json = sequence_json(trace, names);
   Json& attention = json["attention"] = Json::array();
-  std::span<const double> rest = trace.attention;
-  for (const AttentionLayer& layer : attention_layers(model))
-    attention.push_back(nested(rest, std::array{layer.heads, trace.queries(layer), trace.keys(layer)}));
+  for (auto [shape, values] : trace.by_layer(model)) attention.push_back(nested(values, shape));
   return json;
 }
 
