@@ -22,11 +22,6 @@ namespace {
 constexpr std::string_view kRandomKeys[] = {"samples", "seed"};
 constexpr std::string_view kRangeNames[] = {"", "uniform", "log_uniform", "int_uniform"};
 
-template <class T>
-std::optional<T> number_of(const YamlNode& node) {
-  return node.is_text() && !node.quoted ? parse_number<T>(node.text) : std::nullopt;
-}
-
 }  // namespace
 
 void RandomSearch::read(const YamlNode& node) {

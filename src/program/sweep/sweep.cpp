@@ -27,29 +27,18 @@ class SweepReader {
 
   void read(const YamlNode& root) {
     static constexpr std::string_view kKeys[] = {"config", "grid", "list", "seeds", "random", "halving"};
-    if (!root.is_map())
-      return must_be(root, "", fmt::format("a map with {}", fmt::join(kKeys, ", ")), report_);
-    bool has_config = false;
-    for_entries(root, "", report_, [&](const YamlNode& key, const YamlNode& value) {
-      if (key.text == "config") {
-        has_config = true;
-        config_location_ = value.location;
-        sweep_.config = changes_.read_config(value);
-      } else if (key.text == "grid") {
-        read_grid(value);
-      } else if (key.text == "list") {
-        read_list(value);
-      } else if (key.text == "seeds") {
-        changes_.read_seeds(value, sweep_.seeds);
-      } else if (key.text == "random") {
-        random_.read(value);
-      } else if (key.text == "halving") {
-        read_halving(value);
-      } else {
-        unknown_key(key, kKeys, report_);
-      }
-    });
-    if (!has_config)
+    if (!check_map(root, "", kKeys, report_)) return;
+    const YamlNode* config = root.find("config");
+    if (config != nullptr) {
+      config_location_ = config->location;
+      sweep_.config = changes_.read_config(*config);
+    }
+    if (const YamlNode* grid = root.find("grid")) read_grid(*grid);
+    if (const YamlNode* list = root.find("list")) read_list(*list);
+    if (const YamlNode* seeds = root.find("seeds")) changes_.read_seeds(*seeds, sweep_.seeds);
+    if (const YamlNode* random = root.find("random")) random_.read(*random);
+    if (const YamlNode* halving = root.find("halving")) read_halving(*halving);
+    if (config == nullptr)
       report_.problem(report_.start_of_file(), "config",
                       "missing key; set it to the config file to start from");
     read_common();
@@ -92,41 +81,26 @@ class SweepReader {
   void read_list(const YamlNode& node) {
     constexpr std::string_view kRule = "a list of settings, each a map from keys to values";
     if (!node.is_filled(YamlNode::Kind::list)) return must_be(node, "list", kRule, report_);
-    for (const YamlNode& entry : node.values) {
-      if (!entry.is_filled(YamlNode::Kind::map)) {
-        must_be(entry, "list", kRule, report_);
-        continue;
-      }
-      Changes& changes = list_.emplace_back();
-      for_entries(entry, "", report_, [&](const YamlNode& key, const YamlNode& value) {
-        changes_.read_change(key, value, changes);
-      });
-      if (changes.empty()) list_.pop_back();
-    }
+    for (const YamlNode& entry : node.values)
+      if (Changes changes = changes_.read_changes(entry, "list", kRule); !changes.empty())
+        list_.push_back(std::move(changes));
   }
 
   void read_halving(const YamlNode& node) {
     static constexpr std::string_view kKeys[] = {"steps", "reduction_factor"};
-    if (!node.is_filled(YamlNode::Kind::map))
-      return must_be(node, "halving", fmt::format("a map with {}", fmt::join(kKeys, ", ")), report_);
-    bool has_steps = false;
-    for_entries(node, "halving.", report_, [&](const YamlNode& key, const YamlNode& value) {
-      if (key.text == "steps") {
-        has_steps = true;
-        halving_location_ = value.location;
-        read_halving_steps(value);
-      } else if (key.text == "reduction_factor") {
-        if (const auto factor = read_integer(value); factor && *factor >= 2)
-          sweep_.halving.reduction_factor = *factor;
-        else
-          must_be(value, "halving.reduction_factor", "an integer from 2", report_);
-      } else {
-        unknown_key(key, kKeys, report_);
-      }
-    });
-    if (!has_steps)
-      report_.problem(node.location, "halving.steps",
-                      "missing key; set it to the steps after which the worse settings stop");
+    if (!check_map(node, "halving", kKeys, report_, "halving.")) return;
+    if (const YamlNode* factor = node.find("reduction_factor")) {
+      if (const auto number = number_of<std::int64_t>(*factor); number && *number >= 2)
+        sweep_.halving.reduction_factor = *number;
+      else
+        must_be(*factor, "halving.reduction_factor", "an integer from 2", report_);
+    }
+    const YamlNode* steps = node.find("steps");
+    if (steps == nullptr)
+      return report_.problem(node.location, "halving.steps",
+                             "missing key; set it to the steps after which the worse settings stop");
+    halving_location_ = steps->location;
+    read_halving_steps(*steps);
   }
 
   void read_halving_steps(const YamlNode& node) {
@@ -134,15 +108,11 @@ class SweepReader {
     std::vector<std::int64_t>& steps = sweep_.halving.steps;
     if (!node.is_filled(YamlNode::Kind::list)) return must_be(node, "halving.steps", kRule, report_);
     for (const YamlNode& entry : node.values) {
-      const auto step = read_integer(entry);
+      const auto step = number_of<std::int64_t>(entry);
       if (!step || *step < 1 || (!steps.empty() && *step <= steps.back()))
         return must_be(entry, "halving.steps", kRule, report_);
       steps.push_back(*step);
     }
-  }
-
-  static std::optional<std::int64_t> read_integer(const YamlNode& node) {
-    return node.is_text() && !node.quoted ? parse_number<std::int64_t>(node.text) : std::nullopt;
   }
 
   // Reports steps of halving after which a setting is not evaluated, or training has ended.

@@ -50,6 +50,14 @@ void ChangeReader::read_change(const YamlNode& key, const YamlNode& value, Chang
   changes.push_back({key.text, key.text + '=' + text, key.location, value.location});
 }
 
+Changes ChangeReader::read_changes(const YamlNode& map, const std::string& key, std::string_view rule) {
+  Changes changes;
+  if (!map.is_filled(YamlNode::Kind::map)) must_be(map, key, rule, report_);
+  for_entries(map, "", report_,
+              [&](const YamlNode& name, const YamlNode& value) { read_change(name, value, changes); });
+  return changes;
+}
+
 void ChangeReader::read_seeds(const YamlNode& node, std::vector<std::uint64_t>& seeds) {
   if (!node.is_filled(YamlNode::Kind::list)) return must_be(node, "seeds", "a list of seeds", report_);
   std::map<std::uint64_t, int> lines;

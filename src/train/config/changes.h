@@ -34,6 +34,8 @@ class ChangeReader {
   std::string read_config(const YamlNode& node);
   // Appends the change in an entry of a map.
   void read_change(const YamlNode& key, const YamlNode& value, Changes& changes);
+  // Returns the changes in a map, the value of `key`; reports anything else with the rule of must_be().
+  Changes read_changes(const YamlNode& map, const std::string& key, std::string_view rule);
   // Appends the seeds in a list; reports duplicates.
   void read_seeds(const YamlNode& node, std::vector<std::uint64_t>& seeds);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "thimble/engine/error.h"
@@ -40,6 +41,11 @@ bool check_text(std::string_view text, SourceLocation at, Report& report) {
 }
 
 }  // namespace
+
+const YamlNode* YamlNode::find(std::string_view key) const {
+  const auto found = std::ranges::find(keys, key, &YamlNode::text);
+  return found == keys.end() ? nullptr : &values[static_cast<std::size_t>(found - keys.begin())];
+}
 
 std::string read_config_file(const std::string& path) {
   constexpr std::uintmax_t kMaxBytes = 1 << 20;
@@ -87,6 +93,18 @@ void must_be(const YamlNode& node, const std::string& key, std::string_view rule
   const bool is_empty = !node.is_text() && node.values.empty();
   report.problem(node.location, key,
                  fmt::format("must be {}, not {}", rule, is_empty ? "empty" : found(node)));
+}
+
+bool check_map(const YamlNode& map, const std::string& key, std::span<const std::string_view> keys,
+               Report& report, const std::string& parent) {
+  if (!map.is_filled(YamlNode::Kind::map)) {
+    must_be(map, key, fmt::format("a map with {}", fmt::join(keys, ", ")), report);
+    return false;
+  }
+  for_entries(map, parent, report, [&](const YamlNode& name, const YamlNode&) {
+    if (std::ranges::find(keys, name.text) == keys.end()) unknown_key(name, keys, report);
+  });
+  return true;
 }
 
 void unknown_key(const YamlNode& key, std::span<const std::string_view> keys, Report& report) {

@@ -10,6 +10,7 @@
 
 #include "thimble/engine/source_location.h"
 #include "train/config/report.h"
+#include "train/files/text/text.h"
 
 namespace thimble::config {
 
@@ -27,6 +28,8 @@ struct YamlNode {
   bool is_list() const { return kind == Kind::list; }
   bool is_text() const { return kind == Kind::text; }
   bool is_filled(Kind of) const { return kind == of && !values.empty(); }
+  // Returns the first value of a key of a map, or null.
+  const YamlNode* find(std::string_view key) const;
 };
 
 // Returns the contents of a file. Throws ConfigError when it cannot be read, is not a regular file (a pipe,
@@ -41,6 +44,12 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation
 // Returns a short description of the node, to follow "not": "a list", "3".
 std::string found(const YamlNode&);
 
+// Returns the number that text without quotes is, or nothing.
+template <class T>
+std::optional<T> number_of(const YamlNode& node) {
+  return node.is_text() && !node.quoted ? parse_number<T>(node.text) : std::nullopt;
+}
+
 // Calls f(key, value) for each entry of a map; reports duplicate keys and keys that are not text. `parent` is
 // the path of the map, "" or "a.b.".
 void for_entries(const YamlNode& map, const std::string& parent, Report& report,
@@ -48,6 +57,10 @@ void for_entries(const YamlNode& map, const std::string& parent, Report& report,
 
 // Reports that the value of `key` must follow `rule`: "must be RULE, not VALUE".
 void must_be(const YamlNode& node, const std::string& key, std::string_view rule, Report& report);
+
+// Returns whether the value of `key` is a map that is not empty; reports one that is not, and keys other than `keys`.
+bool check_map(const YamlNode& map, const std::string& key, std::span<const std::string_view> keys,
+               Report& report, const std::string& parent = "");
 
 // Reports a key that is not one of `keys`.
 void unknown_key(const YamlNode& key, std::span<const std::string_view> keys, Report& report);
