@@ -44,6 +44,7 @@ refuse '^.*new.tsv:2: token was is not in the vocabulary that the model was trai
 expect 2 '^thimble: .*words.tsv has changed since training: [0-9]+ bytes, hash [0-9a-f]{16} then, [0-9]+ bytes' eval run
 grep -q 'words.tsv:1: token AAA is not in the vocabulary' <<<"$output" || fail "no word about AAA" "$output"
 expect 0 'has changed since training' inspect run --input "w4 is" --json after.json
+grep -q '^the splits are those of the file as it is now; ' <<<"$output" || fail "other splits" "$output"
 [[ $(logits before.json) == "$(logits after.json)" ]] || fail "a change of the file changed what the model reads"
 expect 2 'the training data has changed since the run began' train run --resume train.steps=70
 
@@ -95,6 +96,7 @@ cd ..
 # No data at all.
 rm words.tsv
 expect 0 '^prediction' inspect run --input "w4 is"
+grep -q '^the splits are those of the files that can be read; ' <<<"$output" || fail "other splits" "$output"
 expect 2 'words.tsv: cannot be read: .*' eval run --split test
 grep -q 'so the test split is empty; restore the file, or set another with task.file or task.test_file' \
   <<<"$output" || fail "no remedy" "$output"

@@ -60,6 +60,7 @@ TEST_CASE("data that changes leaves tokens their ids", "[train]") {
   CHECK(vocabulary(source) == vocabulary({.config = trained.config, .weights = source.weights}));
   CHECK(trace_input(source, "w3 is").logits == before.logits);
   CHECK(source.changes.size() == 2);
+  CHECK(std::ranges::none_of(source.changes, &FileChange::unreadable));
   CHECK(evaluate(source, Split::validation).loss == trained.result.validation->loss);
   CHECK(evaluate(source, Split::test).sequences == 61);
   CHECK_THROWS_WITH(
@@ -72,6 +73,8 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   const ForwardTrace before = trace_input(open_run(trained.run), "w3 is");
   for (const char* name : {"main.tsv", "test.tsv"}) std::filesystem::remove(trained.file(name));
   const ModelSource source = open_run(trained.run);
+  CHECK(source.changes.size() == 2);
+  CHECK(std::ranges::all_of(source.changes, &FileChange::unreadable));
   CHECK(trace_input(source, "w3 is").logits == before.logits);
   CHECK(unseen_tokens(source, "w3 is", 10).empty());
   const EvalResult report = evaluate(source, Split::validation);
@@ -168,7 +171,7 @@ TEST_CASE("a data file that config.yaml no longer names is reported", "[train]")
   write_file(config, text.erase(at, text.find('\n', at) + 1 - at));
   const ModelSource source = open_run(trained.run);
   REQUIRE(source.changes.size() == 1);
-  CHECK_THAT(source.changes[0], ContainsSubstring("validation_file"));
+  CHECK_THAT(source.changes[0].text, ContainsSubstring("validation_file"));
   CHECK(open_run(trained.run, {"task.validation_file=" + trained.file("validation.tsv")}).changes.empty());
 }
 

@@ -13,12 +13,18 @@
 
 namespace thimble {
 
+// A data file that is not as it was in training.
+struct FileChange {
+  std::string text;         // a line
+  bool unreadable = false;  // whether it cannot be read now
+};
+
 // A trained model: that of a run, or a config with weights made elsewhere.
 struct ModelSource {
   Config config;
   std::filesystem::path weights;
   RunDirectory run{};                             // empty for weights made elsewhere
-  std::vector<std::string> changes{};             // a line for each data file that has changed since training
+  std::vector<FileChange> changes{};              // of data files since training
   std::vector<std::string> remarks{};             // other lines on the run
   std::shared_ptr<const SafetensorsFile> file{};  // the weights; null: they are opened where they are read
   RunState state{};                               // of the checkpoint

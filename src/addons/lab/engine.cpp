@@ -141,7 +141,7 @@ Json load(const Json& request) {
     const ModelSource source = open_weights(weights, request.value("config", std::string()));
     options.directory.clear();
     options.weights = source.file;
-    options.warnings = source.changes;
+    for (const FileChange& change : source.changes) options.warnings.push_back(change.text);
     return source.config;
   });
 }

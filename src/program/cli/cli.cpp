@@ -55,10 +55,10 @@ void ModelArguments::require_one_text(const std::string& input) const {
       fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
 }
 
-void warn_of_changes(const std::vector<std::string>& changes) {
-  for (const std::string& change : changes)
-    print_err("thimble: {}\nthe splits are those of the {}; token ids are unchanged\n", change,
-              change.ends_with("cannot be read now") ? "files that can be read" : "file as it is now");
+void warn_of_changes(const std::vector<FileChange>& changes) {
+  for (const auto& [text, unreadable] : changes)
+    print_err("thimble: {}\nthe splits are those of the {}; token ids are unchanged\n", text,
+              unreadable ? "files that can be read" : "file as it is now");
 }
 
 void show_remarks(const std::vector<std::string>& remarks) {

@@ -76,7 +76,7 @@ std::string describe(const std::string& name, const EvalResult& report, const Co
 std::string describe_reference(const EvalResult& report, const Config& config);
 
 // Warns on standard error of data files that have changed since training, see ModelSource::changes.
-void warn_of_changes(const std::vector<std::string>& changes);
+void warn_of_changes(const std::vector<FileChange>& changes);
 void show_remarks(const std::vector<std::string>& remarks);  // on standard error
 
 // Warns on standard error if the accuracy on a split is no better than chance.

@@ -12,6 +12,7 @@
 
 #include "program/compare/heads.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "thimble/train/statistics.h"
 #include "train/step/cost.h"
 
@@ -63,7 +64,7 @@ struct Comparison {
   bool has_sweep = false;  // whether a run is a setting of a sweep
   std::vector<ComparedValue> config, records;
   std::vector<std::string> data_differs;  // keys and records of the data in which runs differ
-  std::vector<std::string> changes;       // a line for each data file that has changed since training
+  std::vector<FileChange> changes;        // of data files since training
   std::vector<std::string> remarks;       // other lines on the runs
   std::vector<ComparedResult> results;
   std::vector<ComparedCurve> curves;

@@ -1,7 +1,7 @@
 #include "thimble/train/run.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "thimble/engine/error.h"
 #include "train/data/data_paths.h"
@@ -20,7 +20,8 @@ ModelSource source_of(Config config, const std::shared_ptr<const SafetensorsFile
                       const DataRecord& trained) {
   ModelSource source{.config = std::move(config), .weights = weights->path(), .file = weights};
   if (source.config.task.rows != nullptr)
-    source.changes = changed_files(trained, source.config.task.rows->sources());
+    for (std::string& line : changed_files(trained, source.config.task.rows->sources()))
+      source.changes.push_back({.text = std::move(line)});
   return source;
 }
 
@@ -38,7 +39,8 @@ ModelSource with_other_files(ModelSource source, const DataRecord& trained,
         file != now.end() && !file->hash.empty() && (file->path == before.path || file->path == before.moved);
     if (is_given || is_same) continue;
     const std::vector<DataFile> there = file == now.end() ? std::vector<DataFile>() : std::vector{*file};
-    std::ranges::copy(differing_files({before}, there), std::back_inserter(source.changes));
+    for (std::string& line : differing_files({before}, there))
+      source.changes.push_back({std::move(line), !there.empty() && there[0].hash.empty()});
   }
   return source;
 }
