@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace std {  // NOLINT(cert-dcl58-cpp): what the standard declares here
 
@@ -30,4 +31,8 @@ inline from_chars_result from_chars(const char* first, const char* last, double&
 }
 
 }  // namespace std
+
+// clang 14 gives a function whose address is taken the type () -> void while what it returns is not instantiated,
+// and a call through that address fails.
+static_assert(sizeof(std::vector<std::string>) > 0);
 #endif
