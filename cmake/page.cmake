@@ -1,7 +1,7 @@
 # Puts the files of the HTML report, src/inspect/report/page, into one C++ source, so that the program needs no file beside it.
 
 # The scripts of `thimble inspect` and `thimble compare`, in the order in which they run.
-set(THIMBLE_PAGE_INSPECT base.js means.js map.js save.js chart.js table.js heads.js head.js tokens.js model.js patching.js series.js address.js page.js)
+set(THIMBLE_PAGE_INSPECT base.js means.js map.js tiles.js save.js chart.js table.js heads.js head.js tokens.js model.js patching.js series.js address.js page.js)
 set(THIMBLE_PAGE_COMPARE base.js map.js chart.js table.js compare_heads.js compare.js)
 set(THIMBLE_PAGE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src/inspect/report/page)
 

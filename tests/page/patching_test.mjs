@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-import { closed, directory, finish, open, test } from "./browser.mjs";
+import { closed, directory, drawn, finish, open, test } from "./browser.mjs";
 
 const sections = (page) => page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
 const links = (page) => page.locator("nav a").evaluateAll((all) => all.map((a) => a.textContent));
@@ -54,6 +54,7 @@ test("both fit every width, light and dark", async () => {
       const page = await open(`${name}.html`, { colorScheme });
       for (const width of [420, 800, 1280]) {
         await page.setViewportSize({ width, height: 900 });
+        await drawn(page);
         const fits = await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
         assert.ok(fits, `${name} at ${width} is too wide`);
       }

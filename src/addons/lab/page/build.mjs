@@ -14,9 +14,9 @@ const esbuild = createRequire(join(directory, "package.json"))("esbuild");
 
 const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
-const kPieces = ["base", "chart", "map", "save", "tokens"];
+const kPieces = ["base", "chart", "map", "tiles", "save", "tokens"];
 const kTaken = `state, update, subscribe, element, harmless, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
-  color, thumbnail, layOut, drawMap, legend, scales, axes, lines, kLayout, report, themeColor, kFont, pictureOf, saveButtons, word`;
+  color, headTiles, markSelected, thumbnail, mapCanvas, weightMap, legend, scales, axes, lines, kLayout, report, themeColor, kFont, pictureOf, saveButtons, word`;
 
 // Returns those parts, after the program's table of characters that they escape.
 function report() {

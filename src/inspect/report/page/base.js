@@ -181,13 +181,20 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
-// Returns one (rows, columns) map of a packed array that may hold several. `at` is null for masked keys; `axes` are the
-// names of rows and columns.
-function mapOf(packed, index, rowLabels, columnLabels, causal, axes = ["query", "key"]) {
+// Returns the map of weight(row, column), known to `step`. `at` is null for masked keys; `axes` are the names of rows and columns.
+function weightMap(weight, step, rowLabels, columnLabels, causal, axes = ["query", "key"]) {
+  const at = (r, c) => (causal && c > r ? null : weight(r, c));
+  const [rows, columns] = [rowLabels.length, columnLabels.length];
+  return { rows, columns, at, step, rowLabels, columnLabels, causal, axes, full: state.full };
+}
+
+// Returns one (rows, columns) map of a packed array that may hold several.
+function mapOf(packed, index, rowLabels, columnLabels, causal, axes) {
   const { numbers, step } = unpack(packed);
   const [rows, columns] = packed.shape.slice(-2);
-  const at = (r, c) => (causal && c > r ? null : numbers[(index * rows + r) * columns + c] * step);
-  return { rows, columns, at, step, rowLabels, columnLabels, causal, axes, full: packed.scale ?? state.full };
+  const weight = (r, c) => numbers[(index * rows + r) * columns + c] * step;
+  const map = weightMap(weight, step, rowLabels, columnLabels, causal, axes);
+  return { ...map, rows, columns, full: packed.scale ?? map.full };
 }
 
 const positions = (n) => Array.from({ length: n }, (_, i) => String(i));

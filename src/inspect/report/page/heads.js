@@ -71,59 +71,24 @@ function choices() {
   );
 }
 
-// Returns the grid of all heads, by layer. The arrow keys move between heads.
-function headGrid() {
-  const tiles = report.heads.map((h, index) => {
-    const canvas = element("canvas", { "aria-hidden": "true" });
-    const button = element(
-      "button",
-      {
-        class: "tile",
-        title: h.sentence,
-        "data-head": index,
-        click: (event) => update(event.shiftKey ? { beside: index } : { head: index }),
-      },
-      canvas,
-      element("span", {}, element("b", {}, shortName(h)), element("em", {}, h.verdict === "important" ? h.label : "")),
-    );
-    button.setAttribute("aria-label", `${headName(h)}, ${claim(h)}`);
-    return { h, button, canvas };
-  });
-  const layers = [...new Set(report.heads.map((h) => h.layer))];
-  const row = (layer) =>
-    element(
-      "div",
-      { class: "layer", role: "group", "aria-label": layerName(layer) },
-      element("h4", {}, layerName(layer)),
-      tiles.filter(({ h }) => h.layer === layer).map(({ button }) => button),
-    );
-  const grid = element(
-    "div",
-    {
-      class: "grid",
-      keydown: (event) => {
-        const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
-        if (!down && !right) return;
-        event.preventDefault();
-        const { layer, head } = report.heads[state.head];
-        const next = report.heads.findIndex((h) => h.layer === layer + down && h.head === head + right);
-        if (next < 0) return;
-        update({ head: next });
-        tiles[next].button.focus();
-      },
-    },
-    layers.map(row),
-  );
+// Returns the grid of all heads of the report, by layer, and its tiles.
+function reportTiles(attributes, content, choose) {
+  const layerOf = (h) => layerName(h.layer);
+  const { tiles, rows } = headTiles(report.heads, { row: "layer", layerOf, attributes, content, choose });
+  const grid = element("div", { class: "grid" }, rows);
   grid.style.setProperty("--heads", Math.max(...report.heads.map((h) => h.head)) + 1);
+  subscribe(["head"], () => markSelected(tiles));
+  return { tiles, grid };
+}
 
-  subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
-  subscribe(["head", "beside"], () =>
-    tiles.forEach(({ button }, index) => {
-      button.setAttribute("aria-pressed", String(index === state.head));
-      button.classList.toggle("beside", index === state.beside);
-      button.tabIndex = index === state.head ? 0 : -1;
-    }),
+function headGrid() {
+  const { tiles, grid } = reportTiles(
+    (h, index) => ({ title: h.sentence, "data-head": index, "aria-label": `${headName(h)}, ${claim(h)}` }),
+    (h) => [element("b", {}, shortName(h)), element("em", {}, h.verdict === "important" ? h.label : "")],
+    (index, event) => update(event.type === "click" && event.shiftKey ? { beside: index } : { head: index }),
   );
+  subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
+  subscribe(["beside"], () => tiles.forEach(({ button }, index) => button.classList.toggle("beside", index === state.beside)));
   return element(
     "div",
     { class: "panel" },

@@ -72,29 +72,22 @@ function hatching(context) {
   return context.createPattern(tile, "repeat");
 }
 
-// Draws the map into a box of the canvas, with masked cells hatched.
-function paint(context, map, x, y, width, height) {
+// Draws the cells of the map at a place of the canvas, with `masked` behind masked ones, and with `dots` for means of few sequences.
+function paint(context, map, x, y, cell, masked, dots) {
+  const [width, height] = [cell * map.columns, cell * map.rows];
   context.imageSmoothingEnabled = false;
   if (map.causal) {
-    context.fillStyle = hatching(context);
+    context.fillStyle = masked;
     context.fillRect(x, y, width, height);
   }
   context.drawImage(pixels(map), x, y, width, height);
-  markCells(context, map, x, y, width / map.columns, true);
+  markCells(context, map, x, y, cell, dots);
 }
 
 // Draws a thumbnail. Masked keys have a flat color, since hatching would dominate a small picture.
 function thumbnail(canvas, map) {
   canvas.width = canvas.height = Math.max(128, 2 * map.rows, 2 * map.columns);
-  const context = canvas.getContext("2d");
-  const cell = canvas.width / Math.max(map.rows, map.columns);
-  context.imageSmoothingEnabled = false;
-  if (map.causal) {
-    context.fillStyle = themeColor("masked");
-    context.fillRect(0, 0, cell * map.columns, cell * map.rows);
-  }
-  context.drawImage(pixels(map), 0, 0, cell * map.columns, cell * map.rows);
-  markCells(context, map, 0, 0, cell, false);
+  paint(canvas.getContext("2d"), map, 0, 0, canvas.width / Math.max(map.rows, map.columns), themeColor("masked"), false);
 }
 
 // Returns the values at the left end, the middle and the right end of the color scale.
@@ -182,10 +175,9 @@ function drawMap(canvas, map, box, cursor) {
   canvas.style.height = `${box.height}px`;
   const context = canvas.getContext("2d");
   context.scale(density, density);
-  const [width, height] = [box.cell * map.columns, box.cell * map.rows];
-  paint(context, map, box.left, box.top, width, height);
+  paint(context, map, box.left, box.top, box.cell, hatching(context), true);
   context.strokeStyle = themeColor("frame");
-  context.strokeRect(box.left, box.top, width, height);
+  context.strokeRect(box.left, box.top, box.cell * map.columns, box.cell * map.rows);
   for (const text of textsOf(map, box, cursor)) drawText(context, text);
   if (!cursor) return;
   context.strokeStyle = themeColor("pointer");
@@ -193,72 +185,81 @@ function drawMap(canvas, map, box, cursor) {
   context.strokeRect(box.left + cursor.column * box.cell, box.top + cursor.row * box.cell, box.cell, box.cell);
 }
 
+const kArrows = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+// Returns a canvas for a large map in a box with the given attributes. read(cell, event) is called for the cell {row, column} that
+// the pointer, a click, the arrow keys or Enter choose, null for none. show(map, cursor) draws a map with a marked cell.
+function mapCanvas(attributes, read) {
+  const canvas = element("canvas");
+  const node = element("div", { class: "map", tabindex: "0", role: "application", "aria-roledescription": "map", ...attributes }, canvas);
+  let map = null,
+    box,
+    cursor = null;
+
+  const draw = () => {
+    if (!map || !node.clientWidth) return;
+    box = layOut(map, node.clientWidth, canvas.getContext("2d"));
+    drawMap(canvas, map, box, cursor);
+  };
+  const isCell = ({ row, column }) => row >= 0 && row < map.rows && column >= 0 && column < map.columns;
+  const cellAt = (event) => {
+    const at = canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - at.left - box.left, event.clientY - at.top - box.top];
+    const cell = { row: Math.floor(y / box.cell), column: Math.floor(x / box.cell) };
+    return isCell(cell) ? cell : null;
+  };
+  for (const type of ["pointermove", "click"]) node.addEventListener(type, (event) => box && read(cellAt(event), event));
+  for (const type of ["pointerleave", "blur"]) node.addEventListener(type, (event) => read(null, event));
+  node.addEventListener("keydown", (event) => {
+    const step = kArrows[event.key];
+    if (event.key === "Escape") read(null, event);
+    if (event.key === "Enter" && cursor) read(cursor, event);
+    if (!step || !map) return;
+    event.preventDefault();
+    const next = cursor && { row: cursor.row + step[0], column: cursor.column + step[1] };
+    read(!next ? { row: 0, column: 0 } : isCell(next) ? next : cursor, event);
+  });
+  new ResizeObserver(draw).observe(node);
+  return {
+    node,
+    place: () => ({ ...box, width: node.clientWidth }),
+    show(next, at) {
+      [map, cursor] = [next, at && isCell(at) ? at : null];
+      draw();
+      return cursor;
+    },
+  };
+}
+
 // Returns a large map with its legend and buttons that save it. describe(map, row, column) returns the text of the tooltip;
 // pick(row), if given, is called for a clicked row. show(map, title) draws another map; link(other) moves the cursor of
 // another map to the same cell.
 function largeMap(name, describe, pick) {
-  const canvas = element("canvas");
   const tip = element("output", { class: "tip", "aria-live": "polite", hidden: true });
-  const node = element(
-    "div",
-    {
-      class: "map",
-      tabindex: "0",
-      role: "application",
-      "aria-roledescription": "map",
-      "aria-label": `${name}: arrow keys move between cells${pick ? ", Enter selects the query" : ""}`,
-    },
-    canvas,
-    tip,
-  );
+  const label = `${name}: arrow keys move between cells${pick ? ", Enter selects the query" : ""}`;
+  const { node, place, show } = mapCanvas({ "aria-label": label }, (cell, event) => {
+    mark(cell);
+    peer?.mark(cell);
+    if (pick && cell && (event.type === "click" || event.key === "Enter")) pick(cell.row);
+  });
+  node.append(tip);
   const below = element("div", { class: "below" });
-  let map,
-    box,
-    peer = null,
-    cursor = null;
+  let map = null,
+    peer = null;
 
-  const draw = () => {
-    box = layOut(map, node.clientWidth, canvas.getContext("2d"));
-    drawMap(canvas, map, box, cursor);
-  };
-  const mark = (row, column) => {
+  const mark = (at) => {
     if (!map) return;
-    cursor = row >= 0 && row < map.rows && column >= 0 && column < map.columns ? { row, column } : null;
-    drawMap(canvas, map, box, cursor);
-    tip.hidden = !cursor;
-    if (!cursor) return;
-    tip.replaceChildren(...[describe(map, row, column)].flat());
-    const x = box.left + (column + 1) * box.cell + 8;
-    const fits = x + tip.offsetWidth <= node.clientWidth;
-    tip.style.left = `${Math.max(0, fits ? x : Math.min(x - box.cell - tip.offsetWidth - 16, node.clientWidth - tip.offsetWidth))}px`;
-    const under = box.top + (row + 1) * box.cell + 8;
-    tip.style.top = `${fits || under + tip.offsetHeight <= box.height ? under : box.top + row * box.cell - tip.offsetHeight - 8}px`;
+    const cell = show(map, at);
+    tip.hidden = !cell;
+    if (!cell) return;
+    tip.replaceChildren(...[describe(map, cell.row, cell.column)].flat());
+    const box = place();
+    const x = box.left + (cell.column + 1) * box.cell + 8;
+    const fits = x + tip.offsetWidth <= box.width;
+    tip.style.left = `${Math.max(0, fits ? x : Math.min(x - box.cell - tip.offsetWidth - 16, box.width - tip.offsetWidth))}px`;
+    const under = box.top + (cell.row + 1) * box.cell + 8;
+    tip.style.top = `${fits || under + tip.offsetHeight <= box.height ? under : box.top + cell.row * box.cell - tip.offsetHeight - 8}px`;
   };
-  const point = (row, column) => {
-    mark(row, column);
-    peer?.mark(row, column);
-  };
-  const cellAt = (event) => {
-    const at = canvas.getBoundingClientRect();
-    return [Math.floor((event.clientY - at.top - box.top) / box.cell), Math.floor((event.clientX - at.left - box.left) / box.cell)];
-  };
-  node.addEventListener("pointermove", (event) => point(...cellAt(event)));
-  node.addEventListener("pointerleave", () => point(-1, -1));
-  node.addEventListener("blur", () => point(-1, -1));
-  node.addEventListener("click", (event) => {
-    point(...cellAt(event));
-    if (cursor && pick) pick(cursor.row);
-  });
-  node.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (event.key === "Escape") point(-1, -1);
-    if (event.key === "Enter" && cursor && pick) pick(cursor.row);
-    if (!step) return;
-    event.preventDefault();
-    const within = (x, size) => Math.min(Math.max(x, 0), size - 1);
-    point(cursor ? within(cursor.row + step[0], map.rows) : 0, cursor ? within(cursor.column + step[1], map.columns) : 0);
-  });
-  new ResizeObserver(() => map && draw()).observe(node);
   return {
     node: element("div", { class: "large" }, node, below),
     mark,
@@ -266,13 +267,13 @@ function largeMap(name, describe, pick) {
       peer = other;
     },
     show: (next, title) => {
-      [map, cursor] = [next, null];
+      map = next;
       tip.hidden = true;
       below.replaceChildren(
         legend(map),
         saveButtons(() => pictureOf(map, title), `the map of ${title}`),
       );
-      draw();
+      show(map, null);
     },
   };
 }

@@ -12,33 +12,12 @@ function seriesMap({ layer, head }) {
 
 // Returns the tiles of all heads; a click selects the head.
 function seriesTiles() {
-  const tiles = report.heads.map((h, index) => {
-    const canvas = element("canvas", { "aria-hidden": "true" });
-    const name = element("span", {}, element("b", {}, shortName(h)));
-    const button = element(
-      "button",
-      { class: "tile", "aria-label": headName(h), "data-series-head": index, click: () => update({ head: index }) },
-      canvas,
-      name,
-    );
-    return { h, button, canvas };
-  });
-  subscribe(["checkpoint", "checkpointExample", "full", "theme"], () => tiles.forEach(({ h, canvas }) => thumbnail(canvas, seriesMap(h))));
-  subscribe(["head"], () => tiles.forEach(({ button }, index) => button.setAttribute("aria-pressed", String(index === state.head))));
-  const layers = [...new Set(report.heads.map((h) => h.layer))];
-  const grid = element(
-    "div",
-    { class: "grid" },
-    layers.map((layer) =>
-      element(
-        "div",
-        { class: "layer", role: "group", "aria-label": layerName(layer) },
-        element("h4", {}, layerName(layer)),
-        tiles.filter(({ h }) => h.layer === layer).map(({ button }) => button),
-      ),
-    ),
+  const { tiles, grid } = reportTiles(
+    (h, index) => ({ "aria-label": headName(h), "data-series-head": index }),
+    (h) => element("b", {}, shortName(h)),
+    (index) => update({ head: index }),
   );
-  grid.style.setProperty("--heads", Math.max(...report.heads.map((h) => h.head)) + 1);
+  subscribe(["checkpoint", "checkpointExample", "full", "theme"], () => tiles.forEach(({ h, canvas }) => thumbnail(canvas, seriesMap(h))));
   return element("div", { class: "panel" }, element("h3", {}, "All heads"), grid);
 }
 
