@@ -61,7 +61,7 @@ export const inksOf = (page, least) =>
       const ground = groundOf(node.parentElement);
       found.push({ what: `${nameOf(node)} its border`, ink: seen(style.borderTopColor, ground, node), ground, least: large });
     }
-    for (const node of document.querySelectorAll("#results svg .line, #results svg .reference, #results .key i")) {
+    for (const node of document.querySelectorAll("#results svg .line, #results .key i")) {
       const ground = groundOf(node.closest("section"));
       if (isShown(node))
         found.push({ what: `${nameOf(node)} a line`, ink: seen(getComputedStyle(node).color, ground, node), ground, least: large });

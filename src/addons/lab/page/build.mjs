@@ -16,7 +16,7 @@ const kReport = join(root, "src/inspect/report/page");
 // The parts of the HTML report that the lab uses, and what it takes from them.
 const kPieces = ["base", "chart", "map", "tiles", "save", "tokens"];
 const kTaken = `state, update, subscribe, element, harmless, isNumber, shorter, grouped, percent, points, plainTable, themeButton,
-  color, headTiles, markSelected, thumbnail, mapCanvas, weightMap, legend, scales, axes, lines, kLayout, report, themeColor, kFont, pictureOf, saveButtons, word`;
+  color, headTiles, markSelected, thumbnail, mapCanvas, weightMap, legend, liveChart, report, themeColor, kFont, pictureOf, saveButtons, word`;
 
 // Returns those parts, after the program's table of characters that they escape.
 function report() {

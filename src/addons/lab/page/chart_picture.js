@@ -11,6 +11,7 @@ function outlineOf(node) {
   const [left, top] = [kMargin, kHeader];
   const n = (name) => number(node, name);
   if (node.tagName === "line") return `M${left + n("x1")} ${top + n("y1")}L${left + n("x2")} ${top + n("y2")}`;
+  if (node.tagName === "rect") return `M${left + n("x")} ${top + n("y")}h${n("width")}v${n("height")}h${-n("width")}Z`;
   if (node.tagName === "circle") {
     const [x, y, r] = [left + n("cx"), top + n("cy"), n("r")];
     return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`;
@@ -29,7 +30,7 @@ export function chartPicture(svg, title, names) {
   const context = element("canvas").getContext("2d");
   context.font = kFont;
   const widthOf = (text) => Math.ceil(context.measureText(text).width);
-  const shown = [...svg.querySelectorAll("line, path, circle")].filter((node) => getComputedStyle(node).display !== "none");
+  const shown = [...svg.querySelectorAll("line, path, circle, rect")].filter((node) => getComputedStyle(node).display !== "none");
   const paths = shown.map((node) => ({ d: outlineOf(node), ...drawnAs(node) }));
   const texts = [...svg.querySelectorAll("text")].map((node) => ({
     text: node.textContent,
@@ -39,7 +40,7 @@ export function chartPicture(svg, title, names) {
   }));
   let x = kMargin;
   for (const { name, style } of names) {
-    const line = svg.querySelector(`path.${style}, line.${style}`);
+    const line = svg.querySelector(`path.${style}`);
     paths.push({ ...drawnAs(line), fill: "none", d: `M${x} 34L${x + 18} 34` });
     texts.push({ text: name, x: x + 24, y: 34, align: "start" });
     x += 24 + widthOf(name) + 14;

@@ -1,6 +1,6 @@
 // The training that has been: a slider over the steps whose weights are kept, and the scores of heads over time.
 import { element, grouped, percent, state, subscribe, update } from "lab:report";
-import { liveChart } from "./curves.js";
+import { level, savedChart } from "./curves.js";
 import { scoreName, selected } from "./names.js";
 
 const kStyles = ["first", "second", "third"];
@@ -74,7 +74,7 @@ export function slider() {
 
 /** Returns the scores of the selected head over time, with the moment at which it formed. */
 export function scores() {
-  const chart = liveChart("Scores of this head", 150);
+  const chart = savedChart("Scores of this head", 150);
   const sentence = element("p", { class: "sentence", id: "pattern", role: "status" });
   const node = element("div", { class: "scores" }, sentence, chart.node);
   subscribe(["snapshots", "head", "model", "theme"], () => {
@@ -93,13 +93,12 @@ export function scores() {
       style: kStyles[i],
       points: state.snapshots.map((s) => [s.step, valueOf(find(s).scores[name])]),
     }));
-    const width = { style: "unseen", points: [0, Math.max(50, state.step)].map((x) => [x, 0]) };
     chart.show({
       title: `Scores of ${head.name}`,
       xLabel: "step",
       range: [0, 1],
-      series: [...series, width],
-      moments: pattern?.formed === undefined ? [] : [pattern.formed],
+      series: [...series, ...level(0)],
+      bands: pattern?.formed === undefined ? [] : [[pattern.formed, pattern.formed]],
       show: percent,
       now: "",
     });

@@ -96,44 +96,39 @@ function lineNames(spec, at) {
   });
 }
 
-// Returns a chart of {title, xLabel, series: [{name, style, points: [[x, y]], band: [[x, low, high]], dots, quiet}], range, log,
-// bands: [[from, to]], named, show, choose}: `style` is a class of the style sheet; `band` is shaded around the line; a quiet series is
-// left out of the legend and of the readout; `named` puts the names of two series beside their lines; `show` formats a y;
-// a click or the enter key calls `choose` with the x that is pointed at.
-function lineChart(spec) {
-  const show = spec.show ?? ((y) => shorter(y, 4));
-  const named = spec.series.filter((s) => !s.quiet);
+// Returns a chart whose lines show(spec) replaces, {node, picture, show}. A spec is {xLabel, series: [{name, style,
+// points: [[x, y]], band: [[x, low, high]], dots, quiet}], range, log, bands: [[from, to]], named, show, choose, now, label}: `style` is a
+// class of the style sheet; `band` is shaded around the line; a quiet series is left out of the legend and of the readout; `named` puts
+// the names of two series beside their lines; `show` formats a y; a click or the enter key calls `choose` with the x that is pointed
+// at; `now` is read where none is; `label` takes the place of the title for those who hear it.
+function liveChart(title, height = 200) {
+  const caption = element("figcaption");
   const readout = element("output", { class: "readout", "aria-live": "polite" });
-  const picture = element("div", {
-    class: "picture",
-    tabindex: "0",
-    role: "application",
-    "aria-roledescription": "chart",
-    "aria-label": `${spec.title}: left and right arrow keys move between the points`,
-  });
-  const keys = named.length > 1 ? named.map((s) => element("span", { class: "key" }, element("i", { class: s.style }), s.name)) : [];
-  let at,
+  const picture = element("div", { class: "picture", tabindex: "0", role: "application", "aria-roledescription": "chart" });
+  let spec,
+    named,
+    at,
     pointed = -1;
 
+  const valuesAt = (x) => {
+    const show = spec.show ?? ((y) => shorter(y, 4));
+    return named
+      .map((s) => [s, s.points.find(([px]) => px === x)])
+      .filter(([, found]) => found && isNumber(found[1]))
+      .map(([s, found]) => `${named.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
+      .join(" · ");
+  };
   const point = (index) => {
     pointed = index;
-    const x = at.columns[index];
+    const x = at?.columns[index];
     picture.querySelector(".pointed")?.remove();
-    readout.textContent =
-      index < 0
-        ? ""
-        : `${spec.xLabel} ${grouped(x)}: ` +
-          named
-            .map((s) => [s, s.points.find(([px]) => px === x)])
-            .filter(([, found]) => found && isNumber(found[1]))
-            .map(([s, found]) => `${named.length > 1 ? `${s.name} ` : ""}${show(found[1])}${found[2] ? `, ${found[2]}` : ""}`)
-            .join(" · ");
+    readout.textContent = index < 0 ? (spec.now ?? "") : `${spec.xLabel} ${grouped(x)}: ${valuesAt(x)}`;
     if (index >= 0)
       picture.firstChild.append(element("line", { class: "pointed", x1: at.x(x), x2: at.x(x), y1: kLayout.top, y2: at.bottom }));
   };
   const draw = () => {
-    const [width, height] = [picture.clientWidth, spec.height ?? 200];
-    if (!width) return;
+    const width = picture.clientWidth;
+    if (!width || !spec) return;
     at = scales(spec, width, height);
     const bands = (spec.bands ?? []).map(([from, to]) =>
       element("rect", {
@@ -150,23 +145,42 @@ function lineChart(spec) {
     point(pointed < at.columns.length ? pointed : -1);
   };
   picture.addEventListener("pointermove", (event) => {
+    if (!at) return;
     const x = event.clientX - picture.getBoundingClientRect().left;
     const distances = at.columns.map((column) => Math.abs(at.x(column) - x));
     point(distances.indexOf(Math.min(...distances)));
   });
   const choose = () => pointed >= 0 && spec.choose?.(at.columns[pointed]);
   picture.addEventListener("click", choose);
-  picture.addEventListener("pointerleave", () => point(-1));
-  picture.addEventListener("blur", () => point(-1));
+  for (const type of ["pointerleave", "blur"]) picture.addEventListener(type, () => spec && point(-1));
   picture.addEventListener("keydown", (event) => {
     if (event.key === "Enter") choose();
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
+    if (!step || !at) return;
     event.preventDefault();
     point(pointed < 0 ? 0 : Math.min(Math.max(pointed + step, 0), at.columns.length - 1));
   });
   new ResizeObserver(draw).observe(picture);
-  return element("figure", { class: "chart" }, element("figcaption", {}, element("b", {}, spec.title), keys), picture, readout);
+  return {
+    node: element("figure", { class: "chart" }, caption, picture, readout),
+    picture,
+    show(next) {
+      spec = next;
+      named = spec.series.filter((s) => !s.quiet);
+      const keys = named.length > 1 ? named.map((s) => element("span", { class: "key" }, element("i", { class: s.style }), s.name)) : [];
+      caption.replaceChildren(element("b", {}, title), ...keys);
+      picture.setAttribute("aria-label", `${spec.label ?? title}: left and right arrow keys move between the points`);
+      if (pointed < 0) point(-1);
+      draw();
+    },
+  };
+}
+
+// Returns a chart of a spec with a title and, if it is not the usual one, a height.
+function lineChart(spec) {
+  const chart = liveChart(spec.title, spec.height);
+  chart.show(spec);
+  return chart.node;
 }
 
 // Named bars from a common zero, to the left for negative values. rows: [[name, value]].
