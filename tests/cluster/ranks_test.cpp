@@ -337,3 +337,17 @@ TEST_CASE("ranks with other options are named, and end before the first step", "
   CHECK_THAT(ends[ends[0].ending.has_message ? 0 : 1].error,
              StartsWith("--steps: rank 0 has 2, rank 1 has 3; "));
 }
+
+TEST_CASE("a benchmark of two ranks measures messages, and one rank alone", "[cluster]") {
+  Benchmark first;
+  require_success(run_ranks(2, [&](Communicator& ranks) {
+    const Benchmark b = benchmark(small_config(), 1, 4, ranks);
+    if (ranks.rank() == 0) first = b;
+  }));
+  CHECK(first.ranks == 2);
+  CHECK(first.step_ms.count == 4);
+  CHECK(first.wait_ms > 0);
+  CHECK((first.bytes_sent > 0 && first.messages_sent > 0));
+  CHECK((first.latency_us > 0 && first.bandwidth_mb_per_s > 0));
+  CHECK_THAT(first.efficiency, WithinRel(first.one_rank_ms / (2 * first.step_ms.median), 1e-12));
+}
