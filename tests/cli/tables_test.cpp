@@ -61,25 +61,25 @@ struct SweepCase {
 }  // namespace
 
 TEST_CASE("labels of settings are what distinguishes them", "[cli]") {
-  CHECK(cli::setting_labels(SweepCase("5e-").sweep) ==
+  CHECK(setting_labels(SweepCase("5e-").sweep) ==
         std::vector<std::string>{"heads=1 lr=5e-1", "heads=4 lr=5e-4"});
   Sweep sweep;
   sweep.settings = {setting({"a.x=1", "b.x=2"}), setting({"a.x=2", "b.x=2"})};
-  CHECK(cli::setting_labels(sweep) == std::vector<std::string>{"a.x=1", "a.x=2"});
+  CHECK(setting_labels(sweep) == std::vector<std::string>{"a.x=1", "a.x=2"});
   sweep.settings = {setting({"a=1"})};
-  CHECK(cli::setting_labels(sweep) == std::vector<std::string>{"(the config)"});
+  CHECK(setting_labels(sweep) == std::vector<std::string>{"(the config)"});
 }
 
 TEST_CASE("the table of a sweep has means, deviations and failed runs", "[cli]") {
   const SweepCase c("5e-");
-  CHECK(lines_of(cli::sweep_table(c.sweep, c.runs, 80)) ==
-        std::vector<std::string>{
-            "setting            seeds val. loss test loss tokens % sequences %   steps      s",
-            "heads=1 lr=5e-1      2/2   1.25000   2.00000    25.00        0.00     390    2.5",
-            "                      +-   0.35355   0.00000     0.00        0.00       0    0.0",
-            "heads=4 lr=5e-4      1/2   2.00000   2.00000    25.00        0.00     390    2.5",
-            "                      +-         -         -        -           -       -      -",
-            "  seed 3: failed: out of memory"});
+  CHECK(
+      lines_of(cli::sweep_table(c.sweep, c.runs, 80)) ==
+      std::vector<std::string>{"setting         seeds val. loss test loss tokens % sequences %  steps      s",
+                               "heads=1 lr=5e-1   2/2   1.25000   2.00000    25.00        0.00    390    2.5",
+                               "                   +-   0.35355   0.00000     0.00        0.00      0    0.0",
+                               "heads=4 lr=5e-4   1/2   2.00000   2.00000    25.00        0.00    390    2.5",
+                               "                   +-         -         -        -           -      -      -",
+                               "  seed 3: failed: out of memory"});
 }
 
 TEST_CASE("the table of successive halving starts with the best setting", "[cli]") {
@@ -120,8 +120,9 @@ TEST_CASE("the table of a sweep leaves out columns from the right that do not fi
     const auto lines = lines_of(cli::sweep_table(c.sweep, c.runs, width));
     check_width(lines, width);
     const bool beside = width == 120;  // labels, and numbers
-    CHECK(lines.size() == (beside ? 6U : 8U));
+    CHECK(lines.size() == (beside ? 6U : width == 60 ? 9U : 8U));
     CHECK(lines[0].ends_with(width == 60 ? " steps" : " s"));
+    CHECK((lines.back() == "Not shown in 60 columns: s; see --json.") == (width == 60));
   }
   CHECK(lines_of(cli::sweep_table(c.sweep, c.runs, 40))[0] == "   seeds val. loss test loss tokens %");
 }
@@ -144,7 +145,7 @@ TEST_CASE("the table of experiments fits its terminal, with every number", "[cli
     CAPTURE(width);
     const std::string table = cli::experiments_table(std::vector{result}, width);
     check_width(lines_of(table), width);
-    CHECK(table.find("golden   NOT SHOWN     12 s\n") != std::string::npos);
+    CHECK(table.find("reversal  golden, NOT SHOWN, 12 s\n") != std::string::npos);
     CHECK(table.find("  2/3     0.1235     0.9912     0.9923\n") != std::string::npos);
     CHECK(table.find("             200        300      never\n") != std::string::npos);
     CHECK(lines_of(table).size() == (width == 60 ? 6U : 5U));

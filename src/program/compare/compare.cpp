@@ -90,40 +90,6 @@ RecordedRun read_run(const RunDirectory& directory, const Checkpoint& newest,
   return run;
 }
 
-// Returns the parameters that differ between settings, with names as short as possible.
-std::map<std::string, std::string> parameter_names(const Json& settings) {
-  struct Parameter {
-    const Json* first;
-    std::size_t settings = 0;
-    bool differs = false;
-  };
-  const auto leaf = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  std::map<std::string, Parameter> parameters;
-  std::map<std::string, int> leaves;  // how many parameters end in it
-  for (const Json& setting : settings) {
-    for (const auto& [key, value] : setting.at("overrides").items()) {
-      const auto [found, is_new] = parameters.try_emplace(key, Parameter{&value});
-      leaves[leaf(key)] += is_new;
-      ++found->second.settings;
-      found->second.differs |= *found->second.first != value;
-    }
-  }
-  std::map<std::string, std::string> names;
-  for (const auto& [key, parameter] : parameters)
-    if (parameter.differs || parameter.settings < settings.size())
-      names[key] = leaves[leaf(key)] == 1 ? leaf(key) : key;
-  return names;
-}
-
-// Returns "heads=2 lr=0.001".
-std::string setting_name(const Json& parameters, const std::map<std::string, std::string>& names) {
-  std::string name;
-  for (const auto& [key, value] : parameters.items())
-    if (const auto found = names.find(key); found != names.end())
-      name += fmt::format("{}{}={}", name.empty() ? "" : " ", found->second, text_of(value));
-  return name.empty() ? "(the config)" : name;
-}
-
 // Adds a run that the sweep.json describes.
 void add_run_of_sweep(const RunDirectory& place, const Json& described, std::vector<std::string>& remarks,
                       std::vector<RecordedRun>& runs) {
@@ -146,11 +112,18 @@ void add_run_of_sweep(const RunDirectory& place, const Json& described, std::vec
 void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& recorded) {
   try {
     const Json sweep = read_sweep_json(directory);
-    const auto names = parameter_names(sweep.at("settings"));
+    std::vector<std::vector<std::string>> overrides;
+    for (const Json& setting : sweep.at("settings")) {
+      overrides.emplace_back();
+      for (const auto& [key, value] : setting.at("overrides").items())
+        overrides.back().push_back(fmt::format("{}={}", key, text_of(value)));
+    }
+    const std::vector<std::string> labels = setting_labels(overrides);
+    auto label = labels.begin();
     for (const Json& setting : sweep.at("settings")) {
       ComparedRun& run = comparison.runs.emplace_back();
       run.parameters = setting.at("overrides");
-      run.name = setting_name(run.parameters, names);
+      run.name = *label++;
       auto& runs = recorded.emplace_back();
       for (const Json& one : setting.at("runs")) {
         const RunDirectory place =

@@ -228,4 +228,34 @@ Sweep load_sweep(const std::string& path, const std::vector<std::string>& overri
   return sweep;
 }
 
+std::vector<std::string> setting_labels(std::span<const std::vector<std::string>> overrides) {
+  const auto key_of = [](const std::string& text) { return text.substr(0, text.find('=')); };
+  const auto leaf_of = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  std::map<std::string, std::size_t> uses;             // settings by override
+  std::map<std::string, std::set<std::string>> paths;  // by last name
+  for (const std::vector<std::string>& setting : overrides)
+    for (const std::string& text : setting) {
+      ++uses[text];
+      paths[leaf_of(key_of(text))].insert(key_of(text));
+    }
+  std::vector<std::string> labels;
+  for (const std::vector<std::string>& setting : overrides) {
+    std::string& label = labels.emplace_back();
+    for (const std::string& text : setting) {
+      if (uses[text] == overrides.size()) continue;
+      const std::string key = key_of(text), leaf = leaf_of(key);
+      if (!label.empty()) label += ' ';
+      label += (paths[leaf].size() == 1 ? leaf : key) + text.substr(key.size());
+    }
+    if (label.empty()) label = "(the config)";
+  }
+  return labels;
+}
+
+std::vector<std::string> setting_labels(const Sweep& sweep) {
+  std::vector<std::vector<std::string>> overrides;
+  for (const SweepSetting& setting : sweep.settings) overrides.push_back(setting.overrides);
+  return setting_labels(overrides);
+}
+
 }  // namespace thimble

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,5 +56,10 @@ inline constexpr std::int64_t kMaxSweepRuns = 10000;
 // and must not set keys of the sweep. Throws one ConfigError with every problem, as open_config does; equal
 // settings are a problem, and so is train.threads, since a run has one thread.
 Sweep load_sweep(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// Returns a label for each setting: its overrides, without those that all settings share and with keys as
+// short as possible: "heads=2 lr=0.001".
+std::vector<std::string> setting_labels(std::span<const std::vector<std::string>> overrides);
+std::vector<std::string> setting_labels(const Sweep&);
 
 }  // namespace thimble

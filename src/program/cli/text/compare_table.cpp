@@ -184,11 +184,13 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
     return wrapped(fmt::format("Heads of {} and {} are not compared: {}.", first, second, heads.obstacle),
                    width);
   const ModelConfig &model = comparison.models[0], &other = comparison.models[compared.run];
-  TextTable table(truncated(first, kMaxLabel),
-                  {{.title = truncated(second, kMaxLabel), .rank = 1, .is_left = true},
-                   {.title = "overlap", .least = 10},
-                   {.title = "chance", .least = 10},
-                   {.title = "elsewhere", .least = 10}});
+  constexpr std::size_t kNumbers = 3 * 10;
+  const std::size_t title =
+      std::clamp<std::size_t>((width - std::min(width, kNumbers + 1)) / 2, 8, kMaxLabel);
+  TextTable table(truncated(first, title), {{.title = truncated(second, title), .rank = 1, .is_left = true},
+                                            {.title = "overlap", .least = 10},
+                                            {.title = "chance", .least = 10},
+                                            {.title = "elsewhere", .least = 10}});
   const std::string heading = wrapped(
       fmt::format("Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} "
                   "test sequences (1 - total-variation distance):",

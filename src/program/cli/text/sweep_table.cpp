@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -15,9 +13,6 @@
 namespace thimble::cli {
 
 namespace {
-
-std::string key_of(const std::string& text) { return text.substr(0, text.find('=')); }
-std::string leaf_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 // Returns the settings from the best to the worst where halving has compared them: by the stage that they reached, then
 // by their mean validation loss. Else in the order of the sweep.
@@ -41,28 +36,6 @@ std::vector<std::size_t> row_order(const Sweep& sweep, const std::vector<SweepRu
 }
 
 }  // namespace
-
-std::vector<std::string> setting_labels(const Sweep& sweep) {
-  std::map<std::string, std::size_t> uses;             // settings by override
-  std::map<std::string, std::set<std::string>> paths;  // by last name
-  for (const SweepSetting& setting : sweep.settings)
-    for (const std::string& text : setting.overrides) {
-      ++uses[text];
-      paths[leaf_of(key_of(text))].insert(key_of(text));
-    }
-  std::vector<std::string> labels;
-  for (const SweepSetting& setting : sweep.settings) {
-    std::string& label = labels.emplace_back();
-    for (const std::string& text : setting.overrides) {
-      if (uses[text] == sweep.settings.size()) continue;
-      const std::string key = key_of(text), leaf = leaf_of(key);
-      if (!label.empty()) label += ' ';
-      label += (paths[leaf].size() == 1 ? leaf : key) + text.substr(key.size());
-    }
-    if (label.empty()) label = "(the config)";
-  }
-  return labels;
-}
 
 std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, std::size_t width) {
   const std::vector<std::string> labels = setting_labels(sweep);

@@ -8,10 +8,6 @@
 
 namespace thimble::cli {
 
-// Returns a label for each setting: its overrides, without those that all settings share and with keys as
-// short as possible: "heads=2 lr=0.001".
-std::vector<std::string> setting_labels(const Sweep&);
-
 // Returns a row for each setting, with means over seeds and below them standard deviations, then the runs
 // that are not done; in lines of `width` columns, at least 40.
 std::string sweep_table(const Sweep&, const std::vector<SweepRun>&, std::size_t width);

@@ -32,7 +32,7 @@ std::string TextTable::text(std::size_t width) const {
   }
   const auto sum = [&] { return std::accumulate(widths.begin(), widths.end(), std::size_t{0}); };
   const std::size_t room = width - std::min(width, sum());
-  if (label_width > room) label_width = std::min(label_width, room >= kLeastLabel ? room : kIndent);
+  if (label_width > std::max(room, kLeastLabel)) label_width = room >= kLeastLabel ? room : kIndent;
   std::vector<std::string> left_out;
   while (label_width + sum() > width && left_out.size() + 1 < columns_.size()) {
     std::size_t least = columns_.size();
