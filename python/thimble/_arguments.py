@@ -63,22 +63,21 @@ def inspect(run: Path, checkpoint: Checkpoint, overrides: Overrides, **settings:
 
 
 def trace(run: Path, checkpoint: Checkpoint, text: str) -> List[str]:
-    return [*_of_run("inspect", run, checkpoint), *options(input=text)]
+    return [*_of_run("trace", run, checkpoint), "--", text]
 
 
 def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
            sequences: Optional[int]) -> List[str]:
     chosen = [heads] if isinstance(heads, str) else heads
     names = ",".join(head if isinstance(head, str) else f"{head[0]}.{head[1]}" for head in chosen)
-    return [*_of_run("inspect", run, checkpoint), *options(ablate=names, sequences=sequences)]
+    return [*_of_run("ablate", run, checkpoint), *options(sequences=sequences), "--", names]
 
 
 def patch(run: Path, checkpoint: Checkpoint, clean: Optional[int], corrupted: Optional[int],
           pairs: Optional[int]) -> List[str]:
     if (clean is None) != (corrupted is None):
         raise ValueError("patch: clean and corrupted are given together, or neither")
-    pair = [] if clean is None else [str(clean), str(corrupted)]
-    return [*_of_run("inspect", run, checkpoint), *options(pairs=pairs), "--patch", *pair]
+    return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, clean=clean, corrupted=corrupted)]
 
 
 def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] = None, samples: Optional[int] = None,

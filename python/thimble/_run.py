@@ -164,7 +164,7 @@ class Run:
         return Attention(weights, trace["tokens"], trace.get("source", []))
 
     def trace(self, text: str) -> Dict[str, Any]:
-        """Predictions, probabilities, logits and attention of one sequence, as `thimble inspect --input` gives them."""
+        """Predictions, probabilities, logits and attention of one sequence, as `thimble trace` gives them."""
         return _program.call(_arguments.trace(self.directory, self.checkpoint, text))
 
     def ablate(self, heads: Union[str, Sequence[HeadName]], sequences: Optional[int] = None) -> Dict[str, Any]:

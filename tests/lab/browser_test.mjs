@@ -71,7 +71,7 @@ test("a run has the native weights, its ablation the native numbers, and its arc
   await textOf(page, "#foot", new RegExp(`weights ${uninterrupted.weights_hash} at step 800`));
   await click(page, "#ablate");
   const shown = await textOf(page, "#effect", /^Accuracy.*test sequences/);
-  const effect = JSON.parse(native("inspect", join(folder, "run"), "--ablate", "0.0", "--sequences", "1000", "--json", "-"));
+  const effect = JSON.parse(native("ablate", join(folder, "run"), "0.0", "--sequences", "1000", "--json", "-"));
   const percent = (x) => `${(100 * x).toFixed(2)} %`;
   const { accuracy } = effect.baseline;
   assert.ok(shown.startsWith(`Accuracy ${percent(accuracy)} → ${percent(accuracy + effect.zero.accuracy_change)}`), shown);

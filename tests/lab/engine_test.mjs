@@ -105,14 +105,14 @@ test("heads, ablations and traces are those of the native program", async () => 
       await call("open", { yaml: config(name), overrides });
       await call("step", { steps: 1000 });
       const run = `${name}-run`,
-        read = (...given) => JSON.parse(native("inspect", run, ...given, "--json", "-", "--quiet"));
+        read = (command, ...given) => JSON.parse(native(command, run, ...given, "--json", "-", "--quiet"));
 
       const heads = name === "induction" ? ["0.0", "1.0"] : ["encoder.0.0", "cross.0.1"];
-      assert.deepEqual(await call("ablate", { heads, sequences: 200 }), read("--ablate", heads.join(","), "--sequences", "200"));
+      assert.deepEqual(await call("ablate", { heads, sequences: 200 }), read("ablate", heads.join(","), "--sequences", "200"));
 
       const [example] = await call("examples", { split: "test", count: 1 });
       const text = (example.source ?? example.tokens).join(" ");
-      assert.deepEqual(await call("trace", { input: text }), read("--input", text));
+      assert.deepEqual(await call("trace", { input: text }), read("trace", text));
 
       const here = await call("inspect", { sequences: 64 }),
         there = read("--sequences", "64");

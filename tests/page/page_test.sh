@@ -32,7 +32,7 @@ fi
 rm -rf "$directory/pair"
 "$thimble" train "$here/pair.yaml" --out "$directory/pair" --quiet
 "$thimble" inspect "$directory/pair" --sequences 200 --examples 4 --html "$directory/pair.html" --quiet
-"$thimble" inspect "$directory/pair" --sequences 50 --examples 2 --input "5 1 0 3 3" --html "$directory/own_pair.html" --quiet
+"$thimble" trace "$directory/pair" "5 1 0 3 3" --sequences 50 --examples 2 --html "$directory/own_pair.html" --quiet
 
 rm -rf "$directory/runs"
 "$thimble" train "$here/pair.yaml" train.checkpoint_series=true --out "$directory/runs/series" --quiet

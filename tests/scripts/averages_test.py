@@ -217,7 +217,7 @@ def check_single():
     assert report["heads"][0]["verdict"] == "not_enough", report["heads"][0]
     assert "a constant answer is always right on 1 test sequence" in text and "0 points" not in text, text
     assert "no better than chance" not in text and "nan" not in text, text
-    ablated = run("inspect", "one", "--ablate", "0.0")
+    ablated = run("ablate", "one", "0.0")
     assert "unknown" in ablated and "nan" not in ablated and "resample        -  unknown" in ablated, ablated
     assert "resample: of the 0 sequences that share their length with another" in ablated
 

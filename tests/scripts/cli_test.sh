@@ -36,45 +36,45 @@ refuse 'data.train has 24 of the 25 inputs, so the validation split is empty' ev
 expect 0 '^No effects of interest: a constant answer is always right on 1 test sequence\.' inspect few
 ! grep -q 'nan' <<<"$output" || fail "an interval of one sequence" "$output"
 refuse 'tset: must be one of' eval run --split validation,tset
-expect 0 '^0\.0  ' inspect run --patch 0 1 data.test=50
+expect 0 '^0\.0  ' patch run --clean 0 --corrupted 1 data.test=50
 expect 0 '^head label +entropy .* Δloss  Δtokens grad\.imp$' inspect run --sequences 50
 ! grep -E '.{81}' <<<"$output" || fail "inspect is wider than 80 columns" "$output"
 grep -q '^head 0.0: ' <<<"$output" || fail "no sentence on head 0" "$output"
 expect 0 '' inspect run --sequences 50 --html page.html --svg head.svg --json report.json
 grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no page or no drawing" "$(ls)"
 [[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
-expect 0 '^0\.0  +[+-][0-9.]+ +[+-][0-9.]+$' inspect run --patch 0 1
-expect 0 '^0\.0  +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' inspect run --patch --pairs 20 --html patched.html
+expect 0 '^0\.0  +[+-][0-9.]+ +[+-][0-9.]+$' patch run --clean 0 --corrupted 1
+expect 0 '^0\.0  +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' patch run --pairs 20 --html patched.html
 grep -q '<section id="patching"' patched.html || fail "no section on patching" "$(ls)"
-expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' inspect run --edges --pairs 20 --html edges.html --json edges.json
+expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' patch run --edges --pairs 20 --html edges.html --json edges.json
 grep -q '<section id="edges"' edges.html || fail "no section on edges" "$(ls)"
 [[ $(grep -c '"from"' edges.json) == 8 ]] || fail "not 8 edges" "$(cat edges.json)"
 expect 0 '^Logit lens, tokens % of the output after embedding [0-9.]+, layer 0 [0-9.]+$' inspect run --sequences 50
-expect 0 '^zero +[+-][0-9.]+ ' inspect run --ablate 0.0 --sequences 50
-expect 0 '"unpaired"' inspect run --ablate 0.0 --sequences 50 --json -
-refuse 'there is no head "0.1"; the model has 0.0' inspect run --ablate 0.1
-refuse 'head 0.0 is given twice' inspect run --ablate 0.0,0.0
-refuse 'there is no head ""' inspect run --ablate ''
+expect 0 '^zero +[+-][0-9.]+ ' ablate run 0.0 --sequences 50
+expect 0 '"unpaired"' ablate run 0.0 --sequences 50 --json -
+refuse 'there is no head "0.1"; the model has 0.0' ablate run 0.1
+refuse 'head 0.0 is given twice' ablate run 0.0,0.0
+refuse 'there is no head ""' ablate run ''
 refuse 'must be a number above 0 and below 1' inspect run --smallest-effect 1
 expect 0 '^warning: the model is no better than chance' inspect run --sequences 50
-expect 0 '' inspect run --input "1 2 3" --svg input.svg
+expect 0 '' trace run "1 2 3" --svg input.svg
 grep -q '^<svg ' input.svg || fail "no drawing of the input" "$(ls)"
 # All keys of a model without a mask are drawn; keys that a causal mask hides are hatched.
 ! grep -q "hatched: masked" head.svg input.svg || fail "masked keys in a model without a mask" "$(cat input.svg)"
-expect 0 '^ *1 ([^ ][^ ]){3}$' inspect run --input "1 2 3"
+expect 0 '^ *1 ([^ ][^ ]){3}$' trace run "1 2 3"
 expect 0 '' train "$configs/reverse.yaml" "${short[@]}" model.attention.mask=causal --out causal
-expect 0 '^ *1 [^ ][^ ]$' inspect causal --input "1 2 3" --svg causal.svg
+expect 0 '^ *1 [^ ][^ ]$' trace causal "1 2 3" --svg causal.svg
 grep -q "hatched: masked" causal.svg && ! grep -q '<rect x="0" .*url(#masked)' causal.svg ||
   fail "other keys of a causal model are hatched than the masked ones" "$(cat causal.svg)"
-expect 0 '^prediction  ' inspect run --input "1 2 3"
-expect 0 '^head 0.0$' inspect run --input "1 2 3" --heads 0.0
-expect 0 '^head 0.0$' inspect run --input "1 2 3" --heads 'encoder.0.*'
+expect 0 '^prediction  ' trace run "1 2 3"
+expect 0 '^head 0.0$' trace run "1 2 3" --heads 0.0
+expect 0 '^head 0.0$' trace run "1 2 3" --heads 'encoder.0.*'
 refuse "^thimble: --layer 0: is now --heads '0\.\*', for all of its heads$" inspect run --layer 0
 expect 0 '' inspect run --sequences 50 --heads '0.*'
 refuse "^thimble: --head 0: is now --heads '\*\.0', for all layers$" inspect run --head 0
 expect 0 '' inspect run --sequences 50 --heads '*.0'
-expect 0 '^too many tokens to draw' inspect run task.length=100 --input "$(printf '1 %.0s' {1..79})"
-! grep -E '.{81}' <<<"$output" || fail "inspect --input is wider than 80 columns" "$output"
+expect 0 '^too many tokens to draw' trace run "$(printf '1 %.0s' {1..79})" task.length=100
+! grep -E '.{81}' <<<"$output" || fail "trace is wider than 80 columns" "$output"
 expect 0 '' inspect run --npy arrays --sequences 7
 [[ $(cd arrays && echo *) == "attention.npy lengths.npy tokens.npy" ]] || fail "other arrays" "$(ls arrays)"
 
@@ -99,14 +99,14 @@ expect 0 '^cross\.0\.0   ' inspect pair --sequences 50
 grep -q '^head cross\.0\.0: ' <<<"$output" || fail "no sentence on the cross head" "$output"
 expect 0 '' inspect pair --sequences 50 --heads cross.0.0
 [[ $(grep -A8 '^head cross\.0\.0$' <<<"$output" | grep -c '^ *[0-6] ') == 7 ]] || fail "not 7 queries of 6 keys" "$output"
-expect 0 '^output  ' inspect pair --input "1 2 3" --heads 'cross.0.*'
+expect 0 '^output  ' trace pair "1 2 3" --heads 'cross.0.*'
 grep -q '^head cross\.0\.0$' <<<"$output" && ! grep -q '^head encoder' <<<"$output" || fail "other maps than asked for" "$output"
 expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3"
 expect 0 '' generate pair --input "1 2 3" --beams 5 --json hypotheses.json
 [[ $(grep -c log_probability hypotheses.json) == 5 ]] || fail "not as many hypotheses as beams" "$(cat hypotheses.json)"
 refuse 'no token 12, did you mean' generate pair --input "12"
 expect 0 '^thimble: not in the first 1000 training inputs: <end>; the output' generate pair --input "1 <end> 3"
-refuse 'or attention and model.output.per next; `thimble inspect --input` shows what this model predicts$' generate run --input "1 2"
+refuse 'or attention and model.output.per next; `thimble trace` shows what this model predicts$' generate run --input "1 2"
 expect 0 '^0\.[0-9]{3}  ' generate pair --input "1 2 3" --samples 3 --seed 4 --temperature 2 --probabilities --json drawn.json
 drawn=$output
 [[ $(grep -c '^       .* [01]\.[0-9]*' <<<"$drawn") == 3 ]] || fail "no probabilities of tokens" "$drawn"
@@ -127,7 +127,7 @@ expect 0 '^0\.[0-9]{3}  [012]( [012]){5}$' generate sorting --input "2 0 1 0 1 2
 expect 0 '^0\.[0-9]{3}  [012]( [012]){3}$' generate sorting --input "2 0 1 0 1 2" --tokens 4 --beams 1
 refuse 'beams' generate pair --input "1 2" --beams 0
 refuse 'input: is empty; give tokens separated by spaces' generate pair
-expect 0 '^cross\.0\.0 +[+-][0-9.]+ +[+-][0-9.]+$' inspect pair --patch 0 1 --heads 'cross.0.*' --json patched.json
+expect 0 '^cross\.0\.0 +[+-][0-9.]+ +[+-][0-9.]+$' patch pair --clean 0 --corrupted 1 --heads 'cross.0.*' --json patched.json
 ! grep -qE '^(encoder|decoder)' <<<"$output" || fail "other heads than asked for" "$output"
 [[ $(grep -c '"attention": "cross.0"' patched.json) == 1 ]] || fail "the JSON has no names" "$(cat patched.json)"
 expect 0 '' inspect pair --npy pairs --sequences 7
@@ -137,14 +137,14 @@ expect 0 '' train "$configs/translation_recurrent.yaml" "${short[@]}" --out recu
 expect 0 '^cross\.0\.0 ' inspect recurrent --sequences 50 --npy looks --html recurrent.html
 [[ $(cd looks && echo *) == "cross.npy lengths.npy source_lengths.npy sources.npy tokens.npy" ]] ||
   fail "other arrays of a recurrent model" "$(ls looks)"
-expect 0 '^output  ' inspect recurrent --input "le chien chante"
+expect 0 '^output  ' trace recurrent "le chien chante"
 expect 0 'not in the first 4 training inputs: the, dog;' generate recurrent data.train=4 train.batch=4 --input "the dog"
 refuse 'there is no head "0\.\*"; the model has cross\.0\.0$' inspect recurrent --heads '0.*'
 refuse 'score none has no attention heads' inspect recurrent model.attention.score=none
 refuse 'no head "cross\.1\.\*"; the model has encoder\.0\.0, decoder\.0\.0, cross\.0\.0$' inspect pair --heads 'cross.1.*'
 refuse "^thimble: --attention cross\.0: is now --heads 'cross\.0\.\*', for all of its heads$" inspect pair --attention cross.0
 refuse 'draws one head; choose it with --heads$' inspect pair --svg pair.svg
-refuse '7 tokens; this model accepts at most 6' inspect pair --input "1 1 1 1 1 1 1"
+refuse '7 tokens; this model accepts at most 6' trace pair "1 1 1 1 1 1 1"
 
 expect 0 'test +loss' eval --config run/config.yaml --weights run/checkpoints/final.safetensors
 expect 0 'median' bench "$configs/bench/micro.yaml" --steps 5
@@ -273,47 +273,59 @@ refuse 'unknown op frob; must be one of add' gradcheck --op frob
 refuse 'config or --op' gradcheck "$configs/reverse.yaml" --op add
 refuse 'shape \(16, 32\), the model needs|has shape' eval run model.d_model=16
 refuse 'threads' train "$configs/reverse.yaml" --threads -1
-refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' inspect run --input "1 12"
-refuse 'input: is empty' inspect run --input ""
-refuse '17 tokens; this model accepts at most 16' inspect run --input "$(printf '1 %.0s' {1..17})"
+refuse 'no token 12, did you mean [0-9]\?; the vocabulary has 10 tokens: 0 1 2 3 4 5 6 7 8 9$' trace run "1 12"
+refuse 'input: is empty' trace run ""
+refuse '17 tokens; this model accepts at most 16' trace run "$(printf '1 %.0s' {1..17})"
 refuse 'there is no head "1\.\*"; the model has 0\.0$' inspect run --heads '1.*'
 refuse 'there is no head "0\.2"; the model has 0\.0 to 0\.1$' inspect run model.heads=2 --heads 0.2
-refuse 'head 0\.0 is given twice' inspect run --heads '0.0,*' --input "1 2"
-refuse 'there is no sequence 100; give 0 to 99' inspect run --patch 1 100
-refuse 'there is no sequence -1' inspect run --patch -1 1
-refuse 'choose two that differ' inspect run --patch 3 3
-refuse '^thimble: --patch 1: requires two sequences, or none for many pairs: ' inspect run --patch 1
-refuse '^thimble: --patch run: requires two sequences' inspect --patch run
-refuse 'with --patch, give --html too, or --pairs$' inspect run --patch --sequences 50
-refuse 'with --edges, give --html too, or --pairs$' inspect run --edges --examples 3
-refuse '--pairs 50: --patch has one pair already' inspect run --patch 0 1 --pairs 50
-refuse '--pairs 50: applies to --patch and --edges' inspect run --pairs 50
-refuse '--pairs 1: must be an integer from 2' inspect run --edges --pairs 1
-refuse '\-\-heads does not apply to --edges' inspect run --edges --heads 0.0
-refuse 'excludes' inspect run --edges --patch
-refuse 'requires model.kind encoder' inspect pair --edges
+refuse 'head 0\.0 is given twice' trace run --heads '0.0,*' "1 2"
+refuse 'there is no sequence 100; give 0 to 99' patch run --clean 1 --corrupted 100
+refuse 'there is no sequence -1' patch run --clean -1 --corrupted 1
+refuse 'choose two that differ' patch run --clean 3 --corrupted 3
+refuse '^thimble: --clean requires --corrupted; see' patch run --clean 1
+refuse '^thimble: --corrupted requires --clean; see' patch run --corrupted 1
+refuse '^thimble: --sequences requires --html; see' patch run --sequences 50
+refuse '^thimble: --examples requires --html; see' patch run --edges --examples 3
+refuse '^thimble: --pairs 50: --clean and --corrupted are one pair; leave them or --pairs out$' patch run --clean 0 --corrupted 1 --pairs 50
+refuse '--pairs 1: must be an integer from 2' patch run --edges --pairs 1
+refuse '^thimble: --edges measures every edge over many pairs; leave out --clean, --corrupted and --heads$' patch run --edges --heads 0.0
+refuse '^thimble: --edges measures every edge over many pairs; leave out' patch run --edges --clean 0 --corrupted 1
+refuse 'requires model.kind encoder' patch pair --edges
 refuse '\-\-svg draws one head; choose it with --heads$' inspect run model.layers=2 --svg two.svg
-refuse '--input excludes --npy|--npy excludes --input' inspect run --input "1 2" --npy other
-refuse 'with --input, give --html too' inspect run --input "1 2" --sequences 10
-refuse 'no token 12' inspect run --input "1 12" --html other.html
-refuse '--svg excludes --patch|--patch excludes --svg' inspect run --patch 0 1 --svg other.svg
-refuse '--input excludes --patch|--patch excludes --input' inspect run --patch 0 1 --input "1 2"
-refuse 'there is no sequence 9223372036854775807; give 0 to 99' inspect run --patch 0 9223372036854775807
-refuse 'there is no sequence 2; give' inspect run data.test=2 --patch 0 2
-refuse '^thimble: --patch a: must be an integer; see|^thimble: --patch a: must be an integer$' inspect run --patch a b
+refuse '^thimble: --sequences requires --html; see' trace run "1 2" --sequences 10
+refuse '^thimble: missing TEXT: give RUN TEXT, or --weights FILE TEXT$' trace run
+refuse '^thimble: missing HEADS: give RUN HEADS, or --weights FILE HEADS$' ablate run
+refuse 'no token 12' trace run "1 12" --html other.html
+
+# Former options of inspect name the command that took their place, which works as it is printed.
+printed() {  # PATTERN ARGUMENT...: runs the command that the message names, for the run `run`
+  refuse "$@"
+  eval "set -- ${output##*is now thimble }"
+  expect 0 '' "${@//RUN/run}"
+}
+printed '^thimble: --input 1 2 3: is now thimble trace RUN "1 2 3"$' inspect run --input "1 2 3"
+printed '^thimble: --edges: is now thimble patch RUN --edges$' inspect run --edges
+printed '^thimble: --pairs 20: is now thimble patch RUN --pairs 20$' inspect run --pairs 20
+printed '^thimble: --ablate 0\.0: is now thimble ablate RUN 0\.0$' inspect run --ablate 0.0
+for pair in '' ' 0 1'; do
+  refuse '^thimble: --patch.*: is now thimble patch RUN; for one pair, add --clean N --corrupted N$' inspect run --patch $pair
+done
+refuse 'there is no sequence 9223372036854775807; give 0 to 99' patch run --clean 0 --corrupted 9223372036854775807
+refuse 'there is no sequence 2; give' patch run data.test=2 --clean 0 --corrupted 2
+refuse '^thimble: --clean a: must be an integer$' patch run --clean a --corrupted b
 refuse 'no such run' inspect nowhere
 refuse 'no such checkpoint; the run has final, best$' inspect run --checkpoint 7
 cp -r run damaged
 printf '\377\377\377\377' | dd of=damaged/checkpoints/final.safetensors bs=1 seek=9000 conv=notrunc status=none
 refuse 'checksum does not match: the file is damaged' inspect damaged --html damaged.html --json damaged.json
-refuse 'checksum does not match' inspect damaged --input "1 2" --svg damaged.svg
-refuse 'checksum does not match' inspect damaged --patch 0 1 --json damaged.json
+refuse 'checksum does not match' trace damaged "1 2" --svg damaged.svg
+refuse 'checksum does not match' patch damaged --clean 0 --corrupted 1 --json damaged.json
 truncate -s 1000 damaged/checkpoints/final.safetensors
 refuse 'it is truncated' inspect damaged --npy arrays_of_damaged
 other=(--config "$configs/reverse.yaml" model.d_ff=0 --weights run/checkpoints/final.safetensors --json other.json)
 refuse 'unexpected tensor .*; use the config' inspect "${other[@]}"
-refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --input "1 2"
-refuse 'unexpected tensor .*; use the config' inspect "${other[@]}" --patch 0 1
+refuse 'unexpected tensor .*; use the config' trace "1 2" "${other[@]}"
+refuse 'unexpected tensor .*; use the config' patch "${other[@]}" --clean 0 --corrupted 1
 refuse 'weights: cannot be read: No such file' inspect --config run/config.yaml --weights weights
 
 # Outputs that cannot be written are refused before any other file is read or written.
@@ -329,8 +341,8 @@ refuse '^thimble: sub: cannot be written: Is a directory' inspect run --html a.h
 refuse '^thimble: : cannot be written' inspect run --json ''
 
 # An error is wrapped at 80 columns on a terminal, and one line elsewhere.
-expect 2 '.{81}' inspect run --input "1 12"
-on_terminal=$(script -qec "'$thimble' inspect run --input '1 12'" /dev/null </dev/null | tr -d '\r') || true
+expect 2 '.{81}' trace run "1 12"
+on_terminal=$(script -qec "'$thimble' trace run '1 12'" /dev/null </dev/null | tr -d '\r') || true
 ! grep -E '.{81}' <<<"$on_terminal" || fail "an error is wider than a terminal" "$on_terminal"
 [[ $(tr '\n' ' ' <<<"$on_terminal") == "$output " ]] || fail "a terminal gets another error" "$on_terminal"
 

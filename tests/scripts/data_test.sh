@@ -32,7 +32,7 @@ expect 0 '^reference +tokens +[0-9.]+ %   chance$' train empty.yaml task.name=fi
 ! grep -E '.{81}' <<<"$output" | grep -v '^thimble: ' || fail "a line of more than 80 columns" "$output"
 grep -q '"w29"' run/data.json && grep -q '"hash"' run/data.json && grep -q '"../words.tsv"' run/data.json ||
   fail "no vocabulary, hash or relative path" "$(cat run/data.json)"
-expect 0 '^prediction' inspect run --input "w4 is" --json before.json
+expect 0 '^prediction' trace run "w4 is" --json before.json
 logits() { grep -A30 '"logits"' "$1"; }
 expect 0 '' eval run --split test --json eval.json
 
@@ -43,7 +43,7 @@ refuse '^.*new.tsv:2: token was is not in the vocabulary that the model was trai
 { printf 'AAA is\t0\n' && pairs w; } >words.tsv
 expect 2 '^thimble: .*words.tsv has changed since training: [0-9]+ bytes, hash [0-9a-f]{16} then, [0-9]+ bytes' eval run
 grep -q 'words.tsv:1: token AAA is not in the vocabulary' <<<"$output" || fail "no word about AAA" "$output"
-expect 0 'has changed since training' inspect run --input "w4 is" --json after.json
+expect 0 'has changed since training' trace run "w4 is" --json after.json
 grep -q '^the splits are those of the file as it is now; ' <<<"$output" || fail "other splits" "$output"
 [[ $(logits before.json) == "$(logits after.json)" ]] || fail "a change of the file changed what the model reads"
 expect 2 'the training data has changed since the run began' train run --resume train.steps=70
@@ -73,7 +73,7 @@ resume=$(sed -n 's/^  thimble //p' said)
 expect 0 "^task.file: .*/project/words.tsv in the checkpoint, $work/elsewhere/words.tsv in this config" $resume
 [[ $(weights runs/part) == "$(weights runs/whole)" ]] || fail "a move changed the weights"
 grep -q "$work/elsewhere/words.tsv" runs/part/config.yaml || fail "the old path in the config" "$(cat runs/part/config.yaml)"
-expect 0 '^prediction' inspect runs/whole --input "w4 is"
+expect 0 '^prediction' trace runs/whole "w4 is"
 expect 0 '^0\.0 ' inspect runs/whole --sequences 9
 expect 0 '^0\.[0-9]+  ' generate runs/pair --input "u4 is"
 expect 0 'train|Results' compare runs/whole runs/other --sequences 9
@@ -95,7 +95,7 @@ cd ..
 
 # No data at all.
 rm words.tsv
-expect 0 '^prediction' inspect run --input "w4 is"
+expect 0 '^prediction' trace run "w4 is"
 grep -q '^the splits are those of the files that can be read; ' <<<"$output" || fail "other splits" "$output"
 expect 2 'words.tsv: cannot be read: .*' eval run --split test
 grep -q 'so the test split is empty; restore the file, or set another with task.file or task.test_file' \
@@ -103,7 +103,7 @@ grep -q 'so the test split is empty; restore the file, or set another with task.
 expect 0 '^0\.[0-9]+  ' generate pair --input "w4 is"
 mv run/checkpoints/final.safetensors lone.safetensors
 rm -r run
-expect 0 '^prediction' inspect --weights lone.safetensors --input "w4 is" --json lone.json
+expect 0 '^prediction' trace --weights lone.safetensors "w4 is" --json lone.json
 [[ $(logits before.json) == "$(logits lone.json)" ]] || fail "other logits from the file alone"
 printf 'w1 is\t1\nw2 is\t0\n' >new.tsv
 expect 0 '^test +loss' eval --weights lone.safetensors task.test_file=new.tsv --split test

@@ -12,14 +12,13 @@ for command in "${commands[@]}"; do
   ! grep -E '.{81}' <<<"$output" || fail "thimble $command --help is wider than 80 columns" "$output"
   ! grep -E ':[A-Z{]|REQUIRED|Excludes|Needs|INT|TEXT:| x [0-9]|\{.*\}|SUBCOMMAND|POSITIONAL' <<<"$output" ||
     fail "thimble $command --help shows internals" "$output"
-  ! grep -E '^[^ ].*:$' <<<"$output" | grep -vxE '(Commands|Arguments|Options):' ||
+  ! grep -E '^[^ ].*:$' <<<"$output" | grep -vxE '(Commands|Arguments|Options|Model|Analysis|Output|Report of --html):' ||
     fail "thimble $command --help has another heading" "$output"
   grep -q '^  -h, --help ' <<<"$output" || fail "thimble $command --help does not name --help" "$output"
   grep -q '^Exit status: 0' <<<"$output" || fail "thimble $command --help does not name exit statuses" "$output"
 done
 expect 0 '^  --split NAME +Split to print, .*' tasks --help
 [[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test [train]'* ]] || fail "no choices, or no default" "$output"
-expect 0 '^  --patch \[CLEAN CORRUPTED\]( |$)' inspect --help
 expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
 expect 0 ' \[1000\]$' inspect --help
 
@@ -35,14 +34,49 @@ refuse '^thimble: --threads 5000: must be an integer from 0 to 4096$' train "$co
 refuse '^thimble: --sequences first: must be an integer from 1 to 1000000000$' inspect run --sequences first
 refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
 refuse '^thimble: --out requires a value: --out DIR; see' train "$configs/reverse.yaml" --out
-quoted='--input takes one argument; quote the tokens: --input "3 1 4"$'
-refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4
-refuse 'quote the tokens: --input "a b c"$' inspect --input 3 1 4 run
+refuse 'thimble trace RUN takes one argument; quote the tokens: thimble trace RUN "a b c"$' trace 3 1 4
+refuse 'quote the tokens: thimble trace RUN "a b c"$' trace 3 1 4 run
 mkdir run
-refuse "$quoted" inspect run --input 3 1 4
-refuse "$quoted" inspect run task.length=3 --input 3 1 4
-refuse "$quoted" generate run --input 3 1 4
-refuse 'not a run|no such' inspect --input "3 1 4" run
+refuse 'quote the tokens: thimble trace RUN "3 1 4"$' trace run 3 1 4
+refuse 'quote the tokens: --input "3 1 4"$' generate run --input 3 1 4
+refuse 'not a run|no such' trace run "3 1 4"
+
+# A remedy is a command line that works: a key as an option, one without its section, weights as a run, a config as a sweep.
+remedy() {  # PATTERN ARGUMENT...: the pattern ends with (WORDS) to put in place of the last argument
+  refuse "$@"
+  [[ $output =~ $1 ]]
+  remedied=("${@:2:$#-2}" ${BASH_REMATCH[1]})
+}
+remedy 'unknown option --model\.heads=2; a config key has no dashes: (model\.heads=2); see thimble config show --help' \
+  config show reverse --model.heads=2
+expect 0 '  heads: 2 ' "${remedied[@]}"
+refuse 'a config key has no dashes: model\.heads=VALUE; see' config show reverse --model.heads 2
+remedy 'positions=alibi: unknown key, did you mean (model\.positions)\?' config show reverse positions=alibi
+expect 0 '  positions: alibi ' "${remedied[@]}=alibi"
+short=(train.steps=2 train.schedule.warmup=1 data.validation=10 data.test=10)
+"$thimble" train reverse "${short[@]}" train.steps=200 --out runs/reverse --quiet
+weights=runs/reverse/checkpoints/final.safetensors
+remedy "^thimble: $weights: holds weights, and is no run directory; give (--weights $weights)\$" eval "$weights"
+expect 0 '^test ' "${remedied[@]}"
+refuse 'reverse.yaml:1:1: is a config, not a sweep; thimble train .*reverse.yaml trains it, a sweep has config: ' sweep reverse
+[[ $output =~ (thimble train [^ ]*) ]]
+expect 0 '^test ' ${BASH_REMATCH[1]#thimble } "${short[@]}" --out again
+refuse 'a sweep has (config: .*reverse.yaml)$' sweep reverse
+echo "${output##*a sweep has }" >sweep.yaml
+expect 0 '^sweep swept' sweep sweep.yaml "${short[@]}" --out swept
+
+# The help of a command is also that of thimble help; the pages about heads have an example each, and fit a screen.
+for command in train 'config show' ''; do
+  expect 0 '^Usage: ' help $command
+  diff <("$thimble" $command --help) - <<<"$output" || fail "thimble help $command is another text"
+done
+refuse '^thimble: unknown command shwo; see thimble config --help$' help config shwo
+for command in inspect trace patch ablate; do
+  expect 0 "^Example: thimble $command runs/" $command --help
+  (($(wc -l <<<"$output") <= 44)) || fail "thimble $command --help is longer than a screen" "$output"
+  eval "set -- $(sed -n 's/^Example: thimble //p' <<<"$output")"
+  expect 0 '' "$@"
+done
 refuse 'train.epochs=3: unknown key; .*set train.steps;' train "$configs/reverse.yaml" train.epochs=3
 refuse 'device=cuda: unknown key; .*train.threads' train "$configs/reverse.yaml" device=cuda
 refuse 'did you mean model.heads\? .*thimble sweep' train "$configs/reverse.yaml" heads=1,2

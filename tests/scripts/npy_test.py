@@ -39,6 +39,6 @@ with tempfile.TemporaryDirectory() as directory:
     # A sequence that is padded gives the weights that it has alone.
     n = int(lengths.argmin())
     text = " ".join(listed["tokens"][token] for token in tokens[n, :lengths[n]])
-    alone = json.loads(run("inspect", work / "run", "--input", text, "--json", "-"))["attention"]
+    alone = json.loads(run("trace", work / "run", text, "--json", "-"))["attention"]
     assert abs(attention[n, :, :, :lengths[n], :lengths[n]] - numpy.array(alone)).max() < 1e-6
 print("npy_test: ok")

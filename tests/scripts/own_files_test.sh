@@ -85,10 +85,10 @@ refuse '\$HOME is not' tasks file 'task.file=$HOME/sorted.tsv'
 # Typed input is read as the file is; unknown tokens are named.
 spelled=("${small[@]}" task.file=spelled.tsv task.input_tokens=characters)
 expect 0 '^test +loss' train "${spelled[@]}" --out spelled
-expect 0 '^token +w a b$' inspect spelled --input wab
-refuse 'input: there is no token .; .* trained with task.min_count or task.vocabulary=training has <unk>' inspect spelled --input 'wa.'
+expect 0 '^token +w a b$' trace spelled wab
+refuse 'input: there is no token .; .* trained with task.min_count or task.vocabulary=training has <unk>' trace spelled 'wa.'
 expect 0 '^test +loss' train "${spelled[@]}" task.vocabulary=training --out unknown
-expect 0 '^token +w a <unk>$' inspect unknown --input 'wa.'
+expect 0 '^token +w a <unk>$' trace unknown 'wa.'
 expect 0 '^test +loss' eval unknown
 refuse 'vocabulary_file lists all tokens' train "${spelled[@]}" task.min_count=3 task.vocabulary_file=spelled.tsv
 

@@ -64,7 +64,7 @@ check("reverse", ["train"], "--split", "train", "--sequences", "70")
 
 # The probability is the product over the tokens of the answer.
 row = check("reverse", ["test"], "--split", "test", "--sequences", "3")[2]
-run("inspect", "reverse", "--input", row["input"], "--json", "i.json")
+run("trace", "reverse", row["input"], "--json", "i.json")
 seen = json.load(open("i.json"))
 assert row["answer"].split(" ") == seen["predictions"]
 assert math.isclose(float(row["probability"]), math.prod(max(p) for p in seen["probabilities"]), rel_tol=2e-5)
@@ -112,10 +112,10 @@ for name, row in (("many", next(row for row in check("many", ["test"], "--split"
     assert " ".join(best["tokens"]) == row["answer"] and best["finished"] == (row["finished"] == "true")
     assert math.isclose(math.exp(best["log_probability"]), float(row["probability"]), rel_tol=1e-5)
     assert said.split("\n")[0].endswith(" …") == (name == "cut"), said
-    shown = run("inspect", name, "--input", row["input"], "--json", "i.json", "--html", "i.html")
+    shown = run("trace", name, row["input"], "--json", "i.json", "--html", "i.html")
     assert json.load(open("i.json"))["finished"] == (name == "many") and ("…" in shown) == (name == "cut"), shown
     assert '"finished":' + ("true" if name == "many" else "false") in open("i.html").read()
-    assert "finished" not in run("inspect", "reverse", "--input", "0 1 2", "--json", "-")
+    assert "finished" not in run("trace", "reverse", "0 1 2", "--json", "-")
 beams = run("generate", "cut", "--input", cut[0]["input"], "--beams", "4", "--json", "g.json").strip().split("\n")
 assert [line.endswith(" …") for line in beams] == [not h["finished"] for h in json.load(open("g.json"))["hypotheses"]]
 

@@ -121,7 +121,7 @@ def test_attention_is_that_of_the_page(run):
     attention = run.attention(TOKENS)
     assert attention.weights.shape == (2, 2, 16, 16) and attention.tokens == TOKENS.split()
     assert numpy.allclose(attention.weights.sum(-1), 1, atol=1e-6)
-    subprocess.run([thimble_program, "inspect", "runs/r2", "--input", TOKENS, "--html", "page.html", "--sequences", "20"],
+    subprocess.run([thimble_program, "trace", "runs/r2", TOKENS, "--html", "page.html", "--sequences", "20"],
                    capture_output=True, check=True)
     subprocess.run([thimble_program, "inspect", "runs/r2", "--npy", "npy", "--sequences", "1"], capture_output=True, check=True)
     first = " ".join(run.inspect()["tokens"][token] for token in numpy.load("npy/tokens.npy")[0])
@@ -135,9 +135,9 @@ def test_attention_of_an_encoder_decoder(translation):
 
 
 def test_ablate_patch_generate(run, translation):
-    assert run.ablate([(0, 1), "1.0"]) == said("inspect", "runs/r2", "--ablate", "0.1,1.0")
+    assert run.ablate([(0, 1), "1.0"]) == said("ablate", "runs/r2", "0.1,1.0")
     assert run.patch(pairs=10)["pairs"] == 10
-    assert run.patch(clean=0, corrupted=3) == said("inspect", "runs/r2", "--patch", "0", "3")
+    assert run.patch(clean=0, corrupted=3) == said("patch", "runs/r2", "--clean", "0", "--corrupted", "3")
     answers = translation.generate("mes belles reines", beams=3)
     assert len(answers) == 3 and [p for _, p in answers] == sorted((p for _, p in answers), reverse=True)
     drawn = translation.generate("mes belles reines", samples=4, temperature=2, seed=3)

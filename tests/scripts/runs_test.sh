@@ -53,8 +53,8 @@ expect 0 'metrics.jsonl: 0 of [0-9]+ lines are there; a new file begins$' train 
 reads r
 copy full
 rm r/metrics.jsonl
-for options in '' '--input 1 --html page.html'; do
-  expect 0 '^thimble: r/metrics.jsonl: missing; what was measured during training is left out$' inspect r $options
+for command in 'inspect r' 'trace r 1 --html page.html'; do
+  expect 0 '^thimble: r/metrics.jsonl: missing; what was measured during training is left out$' $command
 done
 copy half
 sed -i '0,/"loss":[0-9]/s//"loss":9/' r/metrics.jsonl

@@ -217,7 +217,7 @@ def check_scale(inspected):
 
 def check_patching():
     """Shares of the logit difference; each test sequence with a partner is patched from it, and has it once as a donor."""
-    patched, lines = report("patch", "inspect", "run", "--patch"), test[0]
+    patched, lines = report("patch", "patch", "run"), test[0]
     pairs = [(n, m) for n in range(len(lines)) for m in range(len(lines)) if n != m and len(lines[n]) == len(lines[m])]
 
     def difference(n, m, p):
@@ -322,8 +322,8 @@ def check_others():
     report("inspect", "inspect", "pair")
     report("compare", "compare", "pair", "pair2")
     report("compare", "compare", "run", "other", "other")
-    report("input", "inspect", "run", "--input", "a b c")
-    report("edges", "inspect", "run", "--edges")
+    report("input", "trace", "run", "a b c")
+    report("edges", "patch", "run", "--edges")
     report("generate", "generate", "pair", "--input", "a b c", "--beams", 3)
     report("gradcheck", "gradcheck", "--op", "relu")
     (work / "experiments").mkdir()
@@ -358,7 +358,7 @@ with tempfile.TemporaryDirectory() as directory:
     check_evaluations()
     check_curves(inspected)
     check_scores(inspected)
-    check_effects(inspected, report("ablate", "inspect", "run", "--ablate", "0.0,1.1"))
+    check_effects(inspected, report("ablate", "ablate", "run", "0.0,1.1"))
     check_scale(inspected)
     check_patching()
     check_compare()

@@ -139,7 +139,7 @@ for text in "$evil" "$raw"; do
   hostile eval whole --checkpoint "$text"
   hostile eval whole --split "$text"
   hostile eval --config "$text" --weights "$text"
-  hostile inspect whole --input "1 $text"
+  hostile trace whole "1 $text"
   hostile inspect whole --heads "$text"
   hostile inspect whole --html "$text/none"
   hostile inspect whole --npy "whole/config.yaml/$text"
@@ -171,9 +171,9 @@ hostile train "d$folder/words.yaml" --out words
 [[ -s words/summary.json ]] || fail "the hostile tokens were not trained on" "$(cat printed)"
 hostile eval words
 hostile inspect words --sequences 5
-hostile inspect words --input "a$line b 1"
-hostile inspect words --input "a b 1"
-hostile inspect words --patch 0 1
+hostile trace words "a$line b 1"
+hostile trace words "a b 1"
+hostile patch words --clean 0 --corrupted 1
 hostile tasks --config "d$folder/words.yaml"
 grep -q '\\u{9b}31m' printed || fail "the tokens are not shown" "$(cat printed)"
 hostile tasks file "task.file=d$folder/data.tsv"
@@ -185,7 +185,7 @@ printf 'base: "%s"\n' "$line" >base.yaml
 hostile train base.yaml
 printf 'config: keys.yaml\nseeds: 1\ngrid: {"%s": [1]}\n' "$line" >sweep.yaml
 hostile sweep sweep.yaml
-for command in 'inspect words --input "a'"$line"' b 1"' 'inspect words --sequences 5' "frob'$evil'" "eval '$evil'"; do
+for command in 'trace words "a'"$line"' b 1"' 'inspect words --sequences 5' "frob'$evil'" "eval '$evil'"; do
   TERM=xterm NO_COLOR=1 script -qec "'$thimble' $command" /dev/null </dev/null 2>&1 | sed 's/\x1b\[K//g' | tr -d '\r' >printed || true
   harmless printed "thimble $command on a terminal"
   [[ -s printed ]] || fail "thimble $command on a terminal: nothing"

@@ -106,7 +106,7 @@ for columns in WIDTHS:
     assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
     kinds = words(show(columns, "inspect", "masked", "--sequences", "50"))
     assert len(re.findall(r"; target by kind: left neighbor 0\.\d{3}, right neighbor 0\.\d{3} ", kinds)) == 2, kinds
-    own = show(columns, "inspect", f"run{columns}", "--input", "注意 chien e\u0301te\u0301 \U0001f600")
+    own = show(columns, "trace", f"run{columns}", "注意 chien e\u0301te\u0301 \U0001f600")
     assert "注意" in own and "chien" in own
     assert "tokens" in words(show(columns, "eval", f"run{columns}"))
     table = show(columns, "sweep", "sweep.yaml", "train.steps=5", "--out", f"sweep{columns}", "--jobs", "2")
@@ -126,7 +126,7 @@ for columns in WIDTHS:
     with open("shown.yaml", "w") as file:
         file.write(shown)
     subprocess.run([thimble, "config", "show", "shown.yaml"], check=True, stdout=subprocess.DEVNULL)
-    error = show(columns, "inspect", f"run{columns}", "--input", "nothing", status=2)
+    error = show(columns, "trace", f"run{columns}", "nothing", status=2)
     assert words(error).startswith("thimble: input: there is no token nothing"), error
     show(columns, "train", "own.yaml", "model.head=2", "train.stps=5", status=2)
 
@@ -135,7 +135,7 @@ ascii_only = {"LC_ALL": "C"}
 subprocess.run([thimble, "train", f"{source}/configs/reverse.yaml", "train.steps=3", "train.schedule.warmup=0", "train.evaluate_every=1",
                 "train.log_heads=true", "data.test=50", "--out", "poor", "--quiet"], check=True)
 for arguments in (["inspect", "masked", "--sequences", "50"], ["inspect", "poor", "--sequences", "50"], ["eval", "poor"],
-                  ["inspect", "masked", "--sequences", "50", "--ablate", "0.1"], ["compare", "masked", "poor"],
+                  ["ablate", "masked", "--sequences", "50", "0.1"], ["compare", "masked", "poor"],
                   ["train", f"{source}/configs/reverse.yaml", "train.steps=5", "train.schedule.warmup=0", "--out", "poorer"], ["tasks"], ["inspect", "--help"],
                   ["config", "cost", "own.yaml"], ["bench", "own.yaml", "--steps", "1"], ["reproduce", "--list"]):
     for environment in (ascii_only, {"LC_ALL": "", "LC_CTYPE": "", "LANG": "de_DE.ISO-8859-1"}):
@@ -149,7 +149,7 @@ for arguments in (["inspect", "masked", "--sequences", "50"], ["inspect", "poor"
 assert "d loss" in show(80, "inspect", "masked", "--sequences", "50", **ascii_only)
 assert re.search(r"95 % CI [0-9.]+-[0-9.]+", words(show(80, "inspect", "masked", "--sequences", "50", **ascii_only)))
 assert "Δloss" in show(80, "inspect", "masked", "--sequences", "50", LC_ALL="", LC_CTYPE="de_DE.utf8", LANG="C")
-assert "注意" in show(80, "inspect", "run80", "--input", "注意 chien", **ascii_only)
+assert "注意" in show(80, "trace", "run80", "注意 chien", **ascii_only)
 # Each character beyond ASCII in the source of what is printed has a form in the table, or is a bar that has a plain one.
 table = re.search(r"kForms\[\] = {(.*?)};", open(f"{source}/src/program/cli/print.cpp").read(), re.S)[1]
 for file in glob.glob(f"{source}/src/program/cli/**/*.cpp", recursive=True):
@@ -168,7 +168,7 @@ css = open(f"{source}/src/inspect/report/page/page.css").read()
 scales = [[tuple(int(stop[i:i + 2], 16) for i in (0, 2, 4)) for stop in re.findall(r"--scale-\d: #(\w{6})", theme)]
           for theme in css.split('data-theme="dark"')]
 light, dark = scales
-inspect = ("inspect", "run80", "--input", "注意 chien")
+inspect = ("trace", "run80", "注意 chien")
 
 
 def between(color, scale):

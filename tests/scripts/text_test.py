@@ -105,7 +105,7 @@ for stride in (1, 5, 12):
     run("eval", "overlap", "--split", "test", "--stride", str(stride), "--json", "e.json", "--quiet")
     losses = []
     for window, known in overlapping(short, 12, stride):
-        report = json.loads(run("inspect", "overlap", "--input", window[:-1], "--json", "-"))
+        report = json.loads(run("trace", "overlap", window[:-1], "--json", "-"))
         named = [{"\n": "⏎", " ": "␣"}.get(c, c) for c in window]
         assert report["tokens"] == named[:-1]
         rows = [row[report["vocabulary"].index(c)] for row, c in zip(report["probabilities"], named[1:])]
@@ -157,7 +157,7 @@ refused("input: is empty", "generate", "stream", "--samples", "1")
 names = generated("lines16", "--samples", "20", "--seed", "1")
 assert generated("lines16", "--samples", "20", "--seed", "1") == names and len(set(names)) > 10
 assert all(re.fullmatch("[a-z]{0,16}", name) for name in names), names
-assert "⏎" in run("inspect", "lines16", "--input", "anna")
+assert "⏎" in run("trace", "lines16", "anna")
 refused("at most", "generate", "lines16", "--prompt", "a" * 17)
 refused("at most", "generate", "lines16", "--prompt", "abc", "--tokens", "14")
 

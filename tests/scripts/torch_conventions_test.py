@@ -92,7 +92,7 @@ model: {d_model: 12, heads: 4, layers: 2, d_ff: 20, norm: pre, norm_type: rms, n
         exec(block, {"state": model.state})
 
     def difference(*changes):
-        report = json.loads(run("inspect", *changes, *given, "--input", " ".join(sequence), "--json", "-"))
+        report = json.loads(run("trace", " ".join(sequence), *changes, *given, "--json", "-"))
         expected = model(torch.tensor([report["vocabulary"].index(token) for token in report["tokens"]]))
         assert report["tokens"][:6] == sequence and expected.std() > 0.1
         return (torch.tensor(report["logits"]) - expected).abs().max().item()

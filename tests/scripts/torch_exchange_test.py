@@ -72,7 +72,7 @@ def pytorch(model, report):
 
 def compare(name, model, tokens, *given):
     """thimble's and PyTorch's view of one sequence with the same weights."""
-    report = json.loads(run("inspect", *given, "--input", " ".join(tokens), "--json", "-"))
+    report = json.loads(run("trace", *given, " ".join(tokens), "--json", "-"))
     assert report["source" if "source" in report else "tokens"] == tokens, report["tokens"]
     logits, attentions = pytorch(model, report)
     assert len(report["attention"]) == len(attentions), f"{name}: {len(report['attention'])} attentions"

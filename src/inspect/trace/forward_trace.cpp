@@ -106,7 +106,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
   require<ConfigError>(
       generates(model.config),
       "generate: requires model.kind encoder_decoder or recurrent, task text, or attention and "
-      "model.output.per next; `thimble inspect --input` shows what this model predicts");
+      "model.output.per next; `thimble trace` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   std::size_t written = 0;  // bytes that on_text has

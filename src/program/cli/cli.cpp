@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "engine/core/portable_math.h"
 #include "program/cli/cluster.h"
@@ -20,6 +21,7 @@
 namespace thimble::cli {
 
 void Output::add_to(Command& command) {
+  command.group("Output");
   command.add_option("--json", json, "Write the result as JSON (- = standard output)")
       .writable()
       .value_name("FILE", Value::file);
@@ -31,8 +33,11 @@ void Output::write(const Json& result) const {
   write_result(json, escape_controls_in_json(json_text(result, 2) + "\n"));
 }
 
-void ModelArguments::add_to(Command& command) {
+void ModelArguments::add_to(Command& command, const std::string& subject_name,
+                            const std::string& subject_help) {
   Option& argument = command.add_option("RUN", run, "Run directory").value_name("", Value::run);
+  if (!subject_name.empty()) command.add_option(subject_name, subject, subject_help);
+  command.group("Model");
   command.add_option("--checkpoint", checkpoint, "best, final or a step (default: the newest)")
       .value_name("NAME");
   argument.replaced_by(
@@ -42,9 +47,19 @@ void ModelArguments::add_to(Command& command) {
       .value_name("FILE", Value::config);
   command.add_option("OVERRIDES", overrides, "Config overrides, such as task.length=20")
       .value_name("key=value", Value::key);
+  command.group("Options");
 }
 
-void ModelArguments::require_one_text(const std::string& input) const {
+std::string ModelArguments::take_subject(const std::string& name) {
+  if (!weights.empty()) {
+    if (subject) overrides.insert(overrides.begin(), *subject);
+    subject = run.empty() ? std::nullopt : std::optional(std::exchange(run, ""));
+  }
+  require<ConfigError>(subject.has_value(), "missing {0}: give RUN {0}, or --weights FILE {0}", name);
+  return *subject;
+}
+
+void ModelArguments::require_one_text(const std::string& input, const std::string& before) const {
   std::string text = input;
   for (const std::string& argument : overrides)
     if (argument.find('=') == std::string::npos) text += " " + argument;
@@ -52,7 +67,7 @@ void ModelArguments::require_one_text(const std::string& input) const {
   // Without a run, one of the arguments may be the run.
   const bool known = std::filesystem::is_directory(run);
   throw ConfigError(
-      fmt::format("--input takes one argument; quote the tokens: --input \"{}\"", known ? text : "a b c"));
+      fmt::format("{0} takes one argument; quote the tokens: {0} \"{1}\"", before, known ? text : "a b c"));
 }
 
 void warn_of_changes(const std::vector<FileChange>& changes) {
@@ -74,6 +89,8 @@ ModelSource ModelArguments::open() const {
   };
   if (config.empty() && weights.empty()) {
     require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
+    require<ConfigError>(!run.ends_with(".safetensors"),
+                         "{0}: holds weights, and is no run directory; give --weights {0}", printable(run));
     return warned(open_run(run, overrides, checkpoint));
   }
   require<ConfigError>(checkpoint.empty(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,14 @@ struct Output {
 // The arguments that name a model: a run directory, or weights and their config.
 struct ModelArguments {
   std::string run, checkpoint, config, weights;
+  std::optional<std::string> subject;  // the argument after RUN, of commands that have one
   std::vector<std::string> overrides;
 
-  void add_to(Command& command);
-  // Throws ConfigError when the tokens of --input are several arguments.
-  void require_one_text(const std::string& input) const;
+  void add_to(Command& command, const std::string& subject_name = "", const std::string& subject_help = "");
+  // Returns the argument after RUN, or the first with --weights. Throws ConfigError if it is missing.
+  std::string take_subject(const std::string& name);
+  // Throws ConfigError when the tokens of the input that comes after `before` are several arguments.
+  void require_one_text(const std::string& input, const std::string& before) const;
   ModelSource open() const;
 };
 
@@ -89,13 +93,14 @@ void add_train(Command& program);
 void add_sweep(Command& program);
 void add_reproduce(Command& program);
 void add_eval(Command& program);
-void add_inspect(Command& program);
+void add_inspect(Command& program);  // and trace, patch, ablate
 void add_compare(Command& program);
 void add_generate(Command& program);
 void add_gradcheck(Command& program);
 void add_bench(Command& program);
 void add_tasks(Command& program);
 void add_config(Command& program);
+void add_help(Command& program);
 void add_completion(Command& program);
 void add_manual(Command& program);
 

@@ -33,11 +33,6 @@ Option& Option::required() {
   return *this;
 }
 
-Option& Option::optional_pair() {
-  parsed_->expected(0, 2);
-  return *this;
-}
-
 Option& Option::between(std::int64_t min, std::int64_t max) {
   min_ = min;
   max_ = max;
@@ -152,10 +147,10 @@ Option& Command::add_option(const std::string& name, T& variable, const std::str
 
 void Command::add_former(const std::string& name, const std::string& now) {
   const auto refuse = [name, now](const std::string& value) {
-    throw ConfigError(fmt::format("{} {}: is now {}", name, printable(value),
+    throw ConfigError(fmt::format("{}{}{}: is now {}", name, value.empty() ? "" : " ", printable(value),
                                   fmt::format(fmt::runtime(now), printable(value))));
   };
-  parsed_->add_option_function<std::string>(name, refuse)->group("");
+  parsed_->add_option_function<std::string>(name, refuse)->expected(0, 1)->group("");
 }
 
 template Option& Command::add_option(const std::string&, std::string&, const std::string&);
@@ -171,7 +166,13 @@ Option& Command::add_flag(const std::string& name, bool& variable, const std::st
   return options_.emplace_back(parsed_->add_flag(name, variable, help));
 }
 
+void Command::group(const std::string& heading) { parsed_->option_defaults()->group(heading); }
+
 void Command::ending(const std::string& text) { parsed_->footer(text); }
+
+void Command::example(const std::string& line) {
+  ending("Example: " + line + "\n\n" + parsed_->get_footer());
+}
 
 std::string Command::path() const {
   std::string out = parsed_->get_name();
@@ -196,6 +197,12 @@ std::string Command::explain(const CLI::ParseError& e) const {
   const std::vector<std::string> unknown = parsed_->remaining();
   const bool is_option = !unknown.empty() && unknown.front().starts_with("-");
   std::vector<std::string> names;
+  const bool has_keys = std::ranges::find(options_, Value::key, &Option::kind_) != options_.end();
+  if (is_option && has_keys && unknown.front().find('.') != std::string::npos) {
+    const std::string key = unknown.front().substr(unknown.front().find_first_not_of('-'));
+    return fmt::format("unknown option {}; a config key has no dashes: {}{}", unknown.front(), key,
+                       key.find('=') == std::string::npos ? "=VALUE" : "");
+  }
   if (is_option) {
     for (const Option& option : options_)
       if (!option.parsed_->get_positional()) names.push_back(option.parsed_->get_name());

@@ -36,7 +36,6 @@ class Option {
   Option& value_name(const std::string& name, Value kind = Value::text);
   Option& shows_default();
   Option& required();
-  Option& optional_pair();  // takes two values, or none
   Option& between(std::int64_t min, std::int64_t max);
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);
@@ -88,7 +87,10 @@ class Command {
   Option& add_option(const std::string& name, T& variable, const std::string& help);
   Option& add_flag(const std::string& name, bool& variable, const std::string& help);
 
-  // Makes a former option an error that names what takes its place; `now` has {} for its value.
+  // Sets the heading, in the help text, of options that are added later.
+  void group(const std::string& heading);
+
+  // Makes a former option, with a value or without, an error that names what takes its place; `now` may have {} for the value.
   void add_former(const std::string& name, const std::string& now);
 
   // Gives the words after -- to the variable.
@@ -96,6 +98,8 @@ class Command {
 
   // Sets the end of the help text, for this command and those that are added to it later.
   void ending(const std::string& text);
+  // Adds a command line to the help text, before its end.
+  void example(const std::string& line);
   // Sets the function that runs the command; it returns the exit status.
   void action(std::function<int()> run) { run_ = std::move(run); }
 

@@ -81,15 +81,21 @@ std::string usage(const Command& command) {
 std::string help(const Command& command, std::size_t width) {
   std::string arguments, options, commands;
   for (const Option& option : command.options())
-    (option.parsed().get_positional() ? arguments : options) +=
-        row(term(option.parsed()), description(option), width);
+    if (option.parsed().get_positional()) arguments += row(term(option.parsed()), description(option), width);
+  for (const std::string& group : command.parsed().get_groups()) {
+    std::string rows;
+    for (const Option& option : command.options())
+      if (!option.parsed().get_positional() && option.parsed().get_group() == group)
+        rows += row(term(option.parsed()), description(option), width);
+    if (!rows.empty()) options += fmt::format("\n{}:\n{}", group, rows);
+  }
   for (const Command& below : command.commands())
     commands += row(below.parsed().get_name(), below.parsed().get_description(), width);
   std::string out =
       wrapped("Usage: " + usage(command), width) + "\n" + wrapped(command.parsed().get_description(), width);
-  for (const auto& [title, rows] :
-       {std::pair("Commands", &commands), std::pair("Arguments", &arguments), std::pair("Options", &options)})
-    if (!rows->empty()) out += fmt::format("\n{}:\n{}", title, *rows);
+  if (!commands.empty()) out += "\nCommands:\n" + commands;
+  if (!arguments.empty()) out += "\nArguments:\n" + arguments;
+  out += options;
   out += '\n';
   std::istringstream paragraphs(command.parsed().get_footer());
   for (std::string paragraph; std::getline(paragraphs, paragraph);) out += wrapped(paragraph, width);

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
     cli::add_bench(program);
     cli::add_tasks(program);
     cli::add_config(program);
+    cli::add_help(program);
     cli::add_completion(program);
     cli::add_manual(program);
     const int status = program.run(argc, argv);

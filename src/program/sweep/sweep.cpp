@@ -27,6 +27,11 @@ class SweepReader {
 
   void read(const YamlNode& root) {
     static constexpr std::string_view kKeys[] = {"config", "grid", "list", "seeds", "random", "halving"};
+    if (root.find("task") != nullptr && root.find("config") == nullptr)
+      return report_.problem(
+          report_.start_of_file(), "",
+          fmt::format("is a config, not a sweep; thimble train {0} trains it, a sweep has config: {0}",
+                      sweep_.file));
     if (!check_map(root, "", kKeys, report_)) return;
     const YamlNode* config = root.find("config");
     if (config != nullptr) {

@@ -11,7 +11,7 @@ class Command:
             self.checkpoint = f"step-{self.checkpoint}"
         self.new_metrics = "--new-metrics" in arguments
         # Whether a run may be such that the command is refused: a text it cannot read, a split without sequences.
-        self.particular = any(option in arguments for option in ("--input", "--patch", "--split"))
+        self.particular = any(option in arguments for option in ("--input", "trace", "patch", "--split"))
 
     def value(self, option):
         return self.arguments[self.arguments.index(option) + 1] if option in self.arguments else None
@@ -65,8 +65,11 @@ def reader(rng, world, case):
     if kind == "generate" and world.config["model"]["kind"] != "encoder":
         arguments = ["generate", *model, "--input", world.inputs(), "--beams", rng.choice("12"), "--json", "-"]
     elif kind == "inspect":
-        what = rng.choice(([], [], ["--input", world.inputs()], ["--patch", "--pairs", "4"]))
-        arguments = ["inspect", *model, "--sequences", "4", *what, *output(rng)]
+        written, few = output(rng), ["--sequences", "4"]
+        page = few if "--html" in written else []
+        report = ["inspect", *model, *few]
+        choices = (report, report, ["trace", *model, world.inputs(), *page], ["patch", *model, "--pairs", "4", *page])
+        arguments = [*rng.choice(choices), *written]
     else:
         arguments = ["eval", *model, *rng.choice(([], ["--split", "train,test", "--sequences", "4"])), "--json", "-"]
     return Command(arguments)

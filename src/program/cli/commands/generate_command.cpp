@@ -59,7 +59,7 @@ void print_output(const GeneratedSequence& s, const std::string& prompt, bool is
 }
 
 void run(GenerateArguments& arguments) {
-  arguments.model.require_one_text(arguments.input);
+  arguments.model.require_one_text(arguments.input, "--input");
   arguments.how.sampling.seed = static_cast<std::uint64_t>(arguments.seed);
   const bool prints = arguments.output.prints_text();
   Generation& how = arguments.how;

@@ -1,6 +1,4 @@
-#include <fmt/ranges.h>
-
-#include <charconv>
+#include <algorithm>
 
 #include "inspect/effects/head_names.h"
 #include "inspect/trace/npy.h"
@@ -20,27 +18,54 @@ namespace thimble::cli {
 
 namespace {
 
+// The arguments of inspect, trace, patch and ablate.
 struct InspectArguments {
   ModelArguments model;
   Output output;
+  HeadChoice heads;
   InspectOptions options;
-  std::optional<std::string> input;
-  std::vector<std::string> patch;  // CLEAN CORRUPTED; one text without them
-  std::int64_t pairs = kUsualPairs;
-  bool edges = false;
-  std::optional<std::string> ablate;
   std::string smallest_effect = fmt::format("{}", kSmallestEffect);
   std::string html, npy, svg;
-  HeadChoice heads;
+  std::optional<std::int64_t> clean, corrupted;
+  std::int64_t pairs = kUsualPairs;
+  bool edges = false;
 
-  // Returns the options, with what becomes of the report; of other analyses, it is part of the page only.
-  InspectOptions inspection() const {
-    InspectOptions out = options;
-    out.page = !html.empty();
-    out.json = !output.json.empty() && !input && !edges && patch.empty();
-    return out;
-  }
+  // Opens the model, and completes the options.
+  ModelSource open();
+  // Returns the memory for that many sequences; is_report: the text and the JSON have the examples, too.
+  MemoryEstimate bound(const Config& config, std::int64_t sequences, bool is_report = false) const;
+  // Returns the report, and prints what is left out of it.
+  InspectReport report(const ModelSource& opened) const;
 };
+
+ModelSource InspectArguments::open() {
+  const std::optional<double> share = parse_number<double>(smallest_effect);
+  require<ConfigError>(share && *share > 0 && *share < 1,
+                       "--smallest-effect {}: must be a number above 0 and below 1",
+                       printable(smallest_effect));
+  options.smallest_effect = *share;
+  options.page = !html.empty();
+  ModelSource opened = model.open();
+  heads.choose(attention_layers(opened.config.model));
+  return opened;
+}
+
+MemoryEstimate InspectArguments::bound(const Config& config, std::int64_t sequences, bool is_report) const {
+  constexpr std::int64_t kSteps = 20;  // of a series of checkpoints
+  std::int64_t examples = is_report || options.page ? options.examples : 0;
+  if (options.page && config.train.checkpoint_series) examples += kSteps * kSeriesExamples;
+  const ReportOutput kind = !output.json.empty() ? ReportOutput::json
+                            : options.page       ? ReportOutput::page
+                                                 : ReportOutput::none;
+  return inspection_bound(config, std::min(sequences, split_sizes(config.task, config.data).test), examples,
+                          kind);
+}
+
+InspectReport InspectArguments::report(const ModelSource& opened) const {
+  InspectReport report = inspect(opened, options);
+  show_remarks(report.timeline.remarks);
+  return report;
+}
 
 // Returns the names of positions, their numbers.
 std::vector<std::string> positions(std::int64_t count) {
@@ -64,55 +89,50 @@ void draw_head(const std::string& path, const HeadChoice& heads, const InspectRe
             cropped(counts, columns, part));
 }
 
-// Returns the report, and shows what is left out of it.
-InspectReport inspected(const ModelSource& model, const InspectArguments& arguments) {
-  InspectReport report = inspect(model, arguments.inspection());
-  show_remarks(report.timeline.remarks);
-  return report;
+int run_inspect(InspectArguments& arguments) {
+  const ModelSource model = arguments.open();
+  arguments.options.json = !arguments.output.json.empty();
+  const std::int64_t sequences = arguments.options.sequences;
+  require_bound_fits(arguments.bound(model.config, sequences, true));
+  if (!arguments.svg.empty()) arguments.heads.only();
+  const InspectReport report = arguments.report(model);
+  if (!arguments.npy.empty()) write_attention(model, Split::test, sequences, arguments.npy);
+  if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
+  if (!arguments.svg.empty()) draw_head(arguments.svg, arguments.heads, report);
+  if (arguments.output.prints_text()) print_report(report, arguments.heads);
+  if (arguments.options.json) arguments.output.write(to_json(report));
+  return kDone;
 }
 
-// Writes the page with the user's own input as the first example.
-void write_page(const ModelSource& model, const InspectArguments& arguments) {
-  const ForwardTrace own = trace_input(model, *arguments.input);
-  write_result(arguments.html, html_page(inspected(model, arguments), &own));
-}
-
-// Returns the two sequence numbers of --patch, or none.
-std::vector<std::int64_t> patched_pair(const std::vector<std::string>& texts) {
-  std::vector<std::int64_t> numbers;
-  if (texts.size() == 1 && texts[0].empty()) return numbers;
-  require<ConfigError>(
-      texts.size() == 2,
-      "--patch {}: requires two sequences, or none for many pairs: RUN --patch [CLEAN CORRUPTED]",
-      fmt::join(texts, " "));
-  for (const std::string& text : texts) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers.emplace_back());
-    require<ConfigError>(error == std::errc() && end == text.data() + text.size(),
-                         "--patch {}: must be an integer", text);
+int run_trace(InspectArguments& arguments) {
+  const std::string text = arguments.model.take_subject("TEXT");
+  arguments.model.require_one_text(text, "thimble trace RUN");
+  const ModelSource model = arguments.open();
+  const bool has_page = !arguments.html.empty();
+  require_bound_fits(has_page ? arguments.bound(model.config, arguments.options.sequences)
+                              : tracing_bound(model.config));
+  if (!arguments.svg.empty()) arguments.heads.only();
+  if (has_page) {
+    const ForwardTrace own = trace_input(model, text);
+    write_result(arguments.html, html_page(arguments.report(model), &own));
   }
-  return numbers;
+  show_input(model, text, arguments.heads, arguments.output, arguments.svg);
+  return kDone;
 }
 
-// Throws ConfigError for options without effect on patching.
-void check_patching(const InspectArguments& arguments) {
-  const InspectOptions usual;
-  const char* mode = arguments.edges ? "--edges" : "--patch";
-  require<ConfigError>(
-      !arguments.html.empty() ||
-          (arguments.options.sequences == usual.sequences && arguments.options.examples == usual.examples),
-      "--sequences and --examples apply to the report: with {}, give --html too, or --pairs", mode);
-  const bool one_pair = !arguments.edges && !patched_pair(arguments.patch).empty();
-  require<ConfigError>(!one_pair || arguments.pairs == kUsualPairs,
-                       "--pairs {}: --patch has one pair already; leave out its numbers or --pairs",
+int run_patch(InspectArguments& arguments) {
+  require<ConfigError>(!arguments.clean || arguments.pairs == kUsualPairs,
+                       "--pairs {}: --clean and --corrupted are one pair; leave them or --pairs out",
                        arguments.pairs);
-  require<ConfigError>(!arguments.edges || !arguments.heads.some(),
-                       "--heads does not apply to --edges, which measures every edge; leave it out");
-}
-
-int run_patching(const InspectArguments& arguments, const ModelSource& model, const HeadChoice& heads) {
+  require<ConfigError>(
+      !arguments.edges || (!arguments.clean && !arguments.heads.some()),
+      "--edges measures every edge over many pairs; leave out --clean, --corrupted and --heads");
+  const ModelSource model = arguments.open();
+  require_bound_fits(
+      arguments.bound(model.config, std::max({arguments.options.sequences, arguments.pairs, kCandidates})));
   const auto write_page = [&](const char* name, const auto& report) {
-    if (arguments.html.empty()) return;
-    write_result(arguments.html, html_page(inspected(model, arguments), nullptr, {{name, to_json(report)}}));
+    if (!arguments.html.empty())
+      write_result(arguments.html, html_page(arguments.report(model), nullptr, {{name, to_json(report)}}));
   };
   if (arguments.edges) {
     const EdgesReport report = patch_edges(model, arguments.pairs);
@@ -120,73 +140,119 @@ int run_patching(const InspectArguments& arguments, const ModelSource& model, co
     show_edges(report, arguments.output);
     return kDone;
   }
-  const std::vector<std::int64_t> pair = patched_pair(arguments.patch);
-  const PatchingReport report =
-      pair.empty() ? patch_pairs(model, arguments.pairs) : patch(model, pair[0], pair[1]);
+  const PatchingReport report = arguments.clean ? patch(model, *arguments.clean, *arguments.corrupted)
+                                                : patch_pairs(model, arguments.pairs);
   write_page("patching", report);
-  show_patching(report, model.config.model, heads, arguments.output);
+  show_patching(report, model.config.model, arguments.heads, arguments.output);
   return kDone;
 }
 
-double share(const std::string& text) {
-  const std::optional<double> number = parse_number<double>(text);
-  require<ConfigError>(number && *number > 0 && *number < 1,
-                       "--smallest-effect {}: must be a number above 0 and below 1", printable(text));
-  return *number;
-}
-
-// Returns the memory of the command: the analysis, or passes over single sequences alone.
-MemoryEstimate bound_of(const InspectArguments& arguments, const Config& config) {
-  if (arguments.input && arguments.html.empty()) return tracing_bound(config);
-  constexpr std::int64_t kSteps = 20;  // of a series of checkpoints
-  const bool keeps = !arguments.input && arguments.patch.empty() && !arguments.edges && !arguments.ablate;
-  std::int64_t examples = keeps || !arguments.html.empty() ? arguments.options.examples : 0;
-  if (!arguments.html.empty() && config.train.checkpoint_series) examples += kSteps * kSeriesExamples;
-  std::int64_t sequences = arguments.options.sequences;
-  if (arguments.edges || !arguments.patch.empty())
-    sequences = std::max({sequences, arguments.pairs, kCandidates});
-  const ReportOutput output = !arguments.output.json.empty() ? ReportOutput::json
-                              : !arguments.html.empty()      ? ReportOutput::page
-                                                             : ReportOutput::none;
-  return inspection_bound(config, std::min(sequences, split_sizes(config.task, config.data).test), examples,
-                          output);
-}
-
-int run(InspectArguments& arguments) {
-  const ProgressMeter meter(arguments.output.quiet);
-  arguments.options.smallest_effect = share(arguments.smallest_effect);
-  const bool patches = arguments.edges || !arguments.patch.empty();
-  if (patches) check_patching(arguments);
-  require<ConfigError>(patches || arguments.pairs == kUsualPairs,
-                       "--pairs {}: applies to --patch and --edges; give one of them", arguments.pairs);
-  if (arguments.input) arguments.model.require_one_text(*arguments.input);
-  const ModelSource model = arguments.model.open();
-  HeadChoice heads = arguments.heads;
-  heads.choose(attention_layers(model.config.model));
-  require_bound_fits(bound_of(arguments, model.config));
-  if (!arguments.svg.empty()) heads.only();
-  if (arguments.input) {
-    const InspectOptions usual;
-    require<ConfigError>(!arguments.html.empty() || (arguments.options.sequences == usual.sequences &&
-                                                     arguments.options.examples == usual.examples),
-                         "--sequences and --examples apply to the report: with --input, give --html too");
-    if (!arguments.html.empty()) write_page(model, arguments);
-    show_input(model, *arguments.input, heads, arguments.output, arguments.svg);
-    return kDone;
-  }
-  if (patches) return run_patching(arguments, model, heads);
-  if (arguments.ablate) {
-    const std::vector<HeadId> set = parse_heads(*arguments.ablate, attention_layers(model.config.model));
-    show_ablation(ablate(model, set, arguments.options.sequences), model.config, arguments.output);
-    return kDone;
-  }
-  const InspectReport report = inspected(model, arguments);
-  if (!arguments.npy.empty()) write_attention(model, Split::test, arguments.options.sequences, arguments.npy);
-  if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
-  if (!arguments.svg.empty()) draw_head(arguments.svg, heads, report);
-  if (arguments.output.prints_text()) print_report(report, heads);
-  if (!arguments.output.json.empty()) arguments.output.write(to_json(report));
+int run_ablate(InspectArguments& arguments) {
+  const std::string names = arguments.model.take_subject("HEADS");
+  const ModelSource model = arguments.open();
+  const std::int64_t sequences = arguments.options.sequences;
+  require_bound_fits(arguments.bound(model.config, sequences));
+  const std::vector<HeadId> set = parse_heads(names, attention_layers(model.config.model));
+  show_ablation(ablate(model, set, sequences), model.config, arguments.output);
   return kDone;
+}
+
+using Arguments = std::shared_ptr<InspectArguments>;
+
+void add_action(Command& command, const Arguments& arguments, int (*run)(InspectArguments&)) {
+  arguments->output.add_to(command);
+  command.action([arguments, run] {
+    const ProgressMeter meter(arguments->output.quiet);
+    return run(*arguments);
+  });
+}
+
+Option& add_sequences(Command& command, const Arguments& arguments) {
+  return command
+      .add_option("--sequences", arguments->options.sequences,
+                  "Test sequences to analyze; of a data file, a random sample of its lines")
+      .between(1, 1'000'000'000)
+      .shows_default()
+      .value_name("N");
+}
+
+// Adds the options of the report, which trace and patch make for --html alone.
+void add_report(Command& command, const Arguments& arguments, bool is_page) {
+  Option& sequences = add_sequences(command, arguments);
+  Option& examples = command
+                         .add_option("--examples", arguments->options.examples,
+                                     "How many of them --html and --json contain in full")
+                         .between(0, 1000)
+                         .shows_default()
+                         .value_name("N");
+  Option& share =
+      command
+          .add_option("--smallest-effect", arguments->smallest_effect,
+                      "Smallest effect of interest, as a share of the way from chance to a perfect model")
+          .shows_default()
+          .value_name("SHARE");
+  command.group("Output");
+  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
+                     .writable()
+                     .value_name("FILE", Value::file);
+  for (Option* option : {&sequences, &examples, &share})
+    if (is_page) option->needs(html);
+}
+
+void add_svg(Command& command, const Arguments& arguments) {
+  command.add_option("--svg", arguments->svg, "Draw one head, chosen with --heads")
+      .writable()
+      .value_name("FILE", Value::file);
+}
+
+void add_trace(Command& program) {
+  Command& command =
+      program.add_command("trace", "Show the predictions and the attention of your own sequence");
+  const auto arguments = std::make_shared<InspectArguments>();
+  arguments->model.add_to(command, "TEXT", "The sequence, such as \"a b c\"");
+  command.group("Analysis");
+  arguments->heads.add_to(command);
+  command.group("Report of --html");
+  add_report(command, arguments, true);
+  add_svg(command, arguments);
+  command.example("thimble trace runs/reverse \"3 1 4\" --heads 0.0");
+  add_action(command, arguments, run_trace);
+}
+
+void add_patch(Command& program) {
+  Command& command = program.add_command(
+      "patch", "Activation patching: the share of the behavior that each head or edge carries");
+  const auto arguments = std::make_shared<InspectArguments>();
+  arguments->model.add_to(command);
+  command.group("Analysis");
+  command.add_option("--pairs", arguments->pairs, "Pairs of test sequences, at most")
+      .between(2, 1'000'000)
+      .shows_default()
+      .value_name("N");
+  Option& clean =
+      command.add_option("--clean", arguments->clean, "One pair: the number of its clean test sequence");
+  Option& corrupted =
+      command.add_option("--corrupted", arguments->corrupted, "One pair: that of its corrupted one");
+  clean.needs(corrupted).value_name("N");
+  corrupted.needs(clean).value_name("N");
+  command.add_flag("--edges", arguments->edges,
+                   "Path patching: the effect of every edge between heads, and the smallest circuit of them");
+  arguments->heads.add_to(command);
+  command.group("Report of --html");
+  add_report(command, arguments, true);
+  command.example("thimble patch runs/reverse --pairs 20");
+  add_action(command, arguments, run_patch);
+}
+
+void add_ablate(Command& program) {
+  Command& command = program.add_command("ablate", "Show what ablating a set of heads costs");
+  const auto arguments = std::make_shared<InspectArguments>();
+  arguments->model.add_to(command, "HEADS",
+                          "Heads to ablate together, such as 0.1,1.0; cross.0.1 in an encoder-decoder");
+  command.group("Analysis");
+  add_sequences(command, arguments);
+  command.example("thimble ablate runs/reverse 0.0");
+  add_action(command, arguments, run_ablate);
 }
 
 }  // namespace
@@ -194,77 +260,25 @@ int run(InspectArguments& arguments) {
 void add_inspect(Command& program) {
   Command& command =
       program.add_command("inspect", "Show what each head attends to and what ablating it costs");
-  auto arguments = std::make_shared<InspectArguments>();
+  const auto arguments = std::make_shared<InspectArguments>();
   arguments->model.add_to(command);
-  command
-      .add_option("--sequences", arguments->options.sequences,
-                  "Test sequences to analyze; of a data file, a random sample of its lines")
-      .between(1, 1'000'000'000)
-      .shows_default()
-      .value_name("N");
-  Option& examples = command
-                         .add_option("--examples", arguments->options.examples,
-                                     "How many of them --html and --json contain in full")
-                         .between(0, 1000)
-                         .shows_default()
-                         .value_name("N");
-  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
-                     .writable()
-                     .value_name("FILE", Value::file);
-  Option& npy = command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
-                    .writable(require_writable_attention)
-                    .value_name("DIR", Value::directory);
-  Option& svg = command.add_option("--svg", arguments->svg, "Draw one head, chosen with --heads")
-                    .writable()
-                    .value_name("FILE", Value::file);
-  Option& input =
-      command
-          .add_option(
-              "--input", arguments->input,
-              "Analyze your own sequence, such as \"a b c\"; with --html, also the first example on the page")
-          .excludes(npy)
-          .value_name("TEXT");
-  Option& patch =
-      command
-          .add_option("--patch", arguments->patch,
-                      "Activation patching: the share of the behavior that each head carries, over "
-                      "many pairs or one pair of test sequences")
-          .optional_pair()
-          .excludes(npy)
-          .excludes(svg)
-          .excludes(input)
-          .value_name("[CLEAN CORRUPTED]");
-  Option& edges =
-      command
-          .add_flag("--edges", arguments->edges,
-                    "Path patching: the effect of every edge between heads, and the smallest circuit of them")
-          .excludes(patch)
-          .excludes(npy)
-          .excludes(svg)
-          .excludes(input);
-  command.add_option("--pairs", arguments->pairs, "Pairs of test sequences for --patch and --edges, at most")
-      .between(2, 1'000'000)
-      .shows_default()
-      .value_name("N");
-  command
-      .add_option("--smallest-effect", arguments->smallest_effect,
-                  "Smallest effect of interest, as a share of the way from chance to a perfect model")
-      .shows_default()
-      .value_name("SHARE");
-  command
-      .add_option("--ablate", arguments->ablate,
-                  "Ablate these heads together, such as 0.1,1.0; cross.0.1 in an encoder-decoder")
-      .excludes(examples)
-      .excludes(html)
-      .excludes(npy)
-      .excludes(svg)
-      .excludes(input)
-      .excludes(patch)
-      .excludes(edges)
-      .value_name("HEADS");
+  command.group("Analysis");
   arguments->heads.add_to(command);
-  arguments->output.add_to(command);
-  command.action([arguments] { return run(*arguments); });
+  add_report(command, arguments, false);
+  command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
+      .writable(require_writable_attention)
+      .value_name("DIR", Value::directory);
+  add_svg(command, arguments);
+  command.add_former("--input", "thimble trace RUN \"{}\"");
+  command.add_former("--patch", "thimble patch RUN; for one pair, add --clean N --corrupted N");
+  command.add_former("--edges", "thimble patch RUN --edges");
+  command.add_former("--pairs", "thimble patch RUN --pairs {}");
+  command.add_former("--ablate", "thimble ablate RUN {}");
+  command.example("thimble inspect runs/reverse --html report.html");
+  add_action(command, arguments, run_inspect);
+  add_trace(program);
+  add_patch(program);
+  add_ablate(program);
 }
 
 }  // namespace thimble::cli

@@ -1,4 +1,4 @@
-// Output of the subcommand inspect.
+// Output of the subcommands inspect, trace, patch and ablate.
 #pragma once
 
 #include <algorithm>
