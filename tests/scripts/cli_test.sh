@@ -45,9 +45,9 @@ grep -q '^<!doctype html>' page.html && grep -q '^<svg ' head.svg || fail "no pa
 [[ $(grep -c '"sentence"' report.json) == 1 ]] || fail "not one sentence in the report" "$(cat report.json)"
 expect 0 '^0\.0  +[+-][0-9.]+ +[+-][0-9.]+$' patch run --clean 0 --corrupted 1
 expect 0 '^0\.0  +[+-][0-9.]+ \([+-][0-9.]+ to [+-][0-9.]+\) ' patch run --pairs 20 --html patched.html
-grep -q '<section id="patching"' patched.html || fail "no section on patching" "$(ls)"
+grep -q '"patching":{"pairs":20,' patched.html || fail "no patching in the page" "$(ls)"
 expect 0 '^[* ] embedding -> 0\.0 value +[+-][0-9.]+ ' patch run --edges --pairs 20 --html edges.html --json edges.json
-grep -q '<section id="edges"' edges.html || fail "no section on edges" "$(ls)"
+grep -q '"edges":{"pairs":' edges.html || fail "no section on edges" "$(ls)"
 [[ $(grep -c '"from"' edges.json) == 8 ]] || fail "not 8 edges" "$(cat edges.json)"
 expect 0 '^Logit lens, tokens % of the output after embedding [0-9.]+, layer 0 [0-9.]+$' inspect run --sequences 50
 expect 0 '^zero +[+-][0-9.]+ ' ablate run 0.0 --sequences 50

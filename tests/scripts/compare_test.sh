@@ -12,8 +12,8 @@ train "$configs/sort.yaml" "${short[@]}" --out runs/sort
 subcommand=(compare)
 
 # Results with the best marked, a curve for each run, only the keys that differ, matched heads.
-expect 0 '^run +val\. loss +test loss +tokens % sequences % +steps +s$' runs/one runs/four --html page.html --json all.json
-for line in '^(one|four)( +[0-9.]+\*?){6}$' '^(one|four) .*[0-9]\*' '^validation loss: heights from 0 to ' '^model\.heads +[14] +4$' \
+expect 0 '^run +val\. loss +test loss +tokens % +sequences % +steps +s +train loss$' runs/one runs/four --html page.html --json all.json
+for line in '^(one|four)( +[0-9.]+\*?){7}$' '^(one|four) .*[0-9]\*' '^validation loss: heights from 0 to ' '^model\.heads +[14] +4$' \
   '^train\.seed +42 +7$' '^weights +[0-9a-f]{16} +[0-9a-f]{16}$' '^0\.0 +0\.[0-3] +0\.[0-9]{3} +0\.[0-9]{3} +0\.' \
   '^no match +0\.[0-3]$' '^mean +0\.'; do
   grep -qE "$line" <<<"$output" || fail "no $line" "$output"
@@ -46,11 +46,11 @@ grep -qE '^task\.name +reverse +sort$' <<<"$output" || fail "no task.name" "$out
 # A sweep: medians over seeds; sweep --html and compare write the same page.
 printf 'config: %s\ngrid: {model.heads: [1, 2]}\nseeds: [7, 8, 9]\n' "$configs/reverse.yaml" >s.yaml
 "$thimble" sweep s.yaml "${short[@]}" --out s --html sweep.html --quiet
-expect 0 '^heads=2( +[0-9.]+\*?){6}$' s --html compared.html
-[[ $(grep -cE '^  (min|max)( +[0-9.]+){6}$' <<<"$output") == 4 ]] || fail "no minima and maxima" "$output"
+expect 0 '^heads=2( +[0-9.]+\*?){7}$' s --html compared.html
+[[ $(grep -cE '^  (min|max)( +[0-9.]+){7}$' <<<"$output") == 4 ]] || fail "no minima and maxima" "$output"
 cmp sweep.html compared.html
 mv s moved
-expect 0 '^heads=2( +[0-9.]+\*?){6}$' moved
+expect 0 '^heads=2( +[0-9.]+\*?){7}$' moved
 expect 0 '^runs/one +[0-9]' runs/one moved
 grep -qE '^moved/heads=2 ' <<<"$output" || fail "no name of the sweep" "$output"
 

@@ -201,8 +201,7 @@ class HeadScorer {
   double squares_ = 0;               // of the weights' distance from uniform, summed
   double mirror_ = 0, entropy_ = 0;  // summed
   std::int64_t entropy_queries_ = 0;
-  std::vector<Mean> content_ =
-      std::vector<Mean>(ScoreTargets::kScores);  // by ContentScore, then by kind
+  std::vector<Mean> content_ = std::vector<Mean>(ScoreTargets::kScores);  // by ContentScore, then by kind
 };
 
 // Returns the first score of a name, a copy if the scores are a temporary. Throws Error when there is none.

@@ -41,8 +41,8 @@ std::string results_text(const Comparison& comparison, std::size_t width) {
   for (const ResultColumn& column : kResultColumns) {
     const ComparedResult* result = find(comparison, column.metric);
     if (result == nullptr) continue;
-    columns.push_back(
-        {.title = fmt::format("{} ", column.title), .least = column.width});  // a space for the star
+    columns.push_back(  // with a space for the star
+        {.title = fmt::format("{} ", column.title), .least = column.width, .rank = column.rank});
     results.emplace_back(&column, result);
   }
   TextTable table("run", columns);

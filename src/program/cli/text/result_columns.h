@@ -13,6 +13,7 @@ struct ResultColumn {
   double factor;
   std::size_t width;
   int decimals;
+  int rank = 0;
 
   std::string text(bool is_known, double value) const {
     return is_known ? fmt::format("{:.{}f}", factor * value, decimals) : "-";
@@ -27,7 +28,7 @@ inline constexpr ResultColumn kResultColumns[] = {
     {"sequences %", "/test/sequence_accuracy", 100, 12, 2},
     {"steps", "/steps", 1, 8, 0},
     {"s", "/seconds", 1, 8, 1},
-    {"train loss", "/train/loss", 1, 11, 5},
+    {"train loss", "/train/loss", 1, 11, 5, -1},
 };
 
 }  // namespace thimble::cli

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -20,7 +21,7 @@ void TextTable::add(std::string label, std::vector<std::string> cells) {
 void TextTable::add_text(std::string text) { rows_.push_back({std::move(text), {}, true}); }
 
 std::string TextTable::text(std::size_t width) const {
-  constexpr std::size_t kIndent = 2, kLeastLabel = 12;
+  constexpr std::size_t kIndent = 2, kMinLabel = 12;
   std::size_t label_width = display_width(title_);
   std::vector<std::size_t> widths;  // 0: the column is left out
   for (const Column& column : columns_)
@@ -31,16 +32,23 @@ std::string TextTable::text(std::size_t width) const {
       widths[i] = std::max(widths[i], display_width(row.cells[i]) + 1);
   }
   const auto sum = [&] { return std::accumulate(widths.begin(), widths.end(), std::size_t{0}); };
-  const std::size_t room = width - std::min(width, sum());
-  if (label_width > std::max(room, kLeastLabel)) label_width = room >= kLeastLabel ? room : kIndent;
   std::vector<std::string> left_out;
-  while (label_width + sum() > width && left_out.size() + 1 < columns_.size()) {
-    std::size_t least = columns_.size();
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (widths[i] > 0 && (least == columns_.size() || columns_[i].rank <= columns_[least].rank)) least = i;
-    widths[least] = 0;
-    left_out.push_back(columns_[least].title);
-  }
+  const auto leave_out = [&](int below) {
+    while (label_width + sum() > width && left_out.size() + 1 < columns_.size()) {
+      std::size_t first = columns_.size();
+      for (std::size_t i = 0; i < columns_.size(); ++i)
+        if (widths[i] > 0 && columns_[i].rank < below &&
+            (first == columns_.size() || columns_[i].rank <= columns_[first].rank))
+          first = i;
+      if (first == columns_.size()) break;
+      widths[first] = 0;
+      left_out.push_back(columns_[first].title);
+    }
+  };
+  leave_out(0);
+  const std::size_t room = width - std::min(width, sum());
+  if (label_width > std::max(room, kMinLabel)) label_width = room >= kMinLabel ? room : kIndent;
+  leave_out(std::numeric_limits<int>::max());
 
   std::string out;
   const auto add_line = [&](const std::string& label, const std::vector<std::string>& cells) {
@@ -55,7 +63,7 @@ std::string TextTable::text(std::size_t width) const {
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  add_line(display_width(title_) <= label_width ? title_ : "", titles);
+  add_line(title_, titles);
   for (const Row& row : rows_) {
     if (row.is_text)
       out += wrapped(row.label, width, row.label.find_first_not_of(' ') + kIndent);

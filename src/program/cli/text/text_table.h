@@ -13,8 +13,9 @@ class TextTable {
   struct Column {
     std::string title;
     std::size_t least = 0;  // width, with the space before it
-    int rank = 0;           // columns of the lowest are left out first, and of these the last
-    bool is_left = false;   // where its cells stand
+    int rank = 0;  // columns of the lowest are left out first, and of these the last; below 0 even before
+                   // long labels get lines of their own
+    bool is_left = false;  // where its cells stand
   };
 
   TextTable(std::string title, std::vector<Column> columns);
@@ -24,7 +25,7 @@ class TextTable {
   // Adds text between rows.
   void add_text(std::string text);
 
-  // Returns the table in `width` columns of a terminal. Where it does not fit, long labels get lines of their own; then
+  // Returns the table in `width` columns of a terminal. Where it does not fit, long labels get lines of their own and
   // columns are left out, which the last line names.
   std::string text(std::size_t width) const;
 
