@@ -42,7 +42,8 @@ std::string TextTable::text(std::size_t width) const {
           first = i;
       if (first == columns_.size()) break;
       widths[first] = 0;
-      left_out.push_back(columns_[first].title);
+      const std::string& title = columns_[first].title;
+      left_out.push_back(title.substr(0, title.find_last_not_of(' ') + 1));
     }
   };
   leave_out(0);
