@@ -310,7 +310,7 @@ TEST_CASE("scores over time are drawn as bars", "[inspect]") {
   steps[1].loss = std::nan("");
   CHECK(draw(steps, true) ==
         "step          0 2 12\n"
-        "loss          #?###     4.6\n"
-        "1.2 induction   =##       1\n");
+        "loss          # ###     4.6\n"
+        "1.2 induction __=##       1\n");
   CHECK(draw({}, true).empty());
 }

@@ -59,9 +59,9 @@ struct Run {
       kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
     kernels::mul_forward(dropped_weights, weights, factor);
     kernels::attention_apply_forward(out, dropped_weights, v, c.sizes());
-    kernels::attention_backward(dq, dk, dv, dout, q, k, v, weights, dropped_weights,
-                                c.dropout ? factor.view() : MatrixView{}, scratch.view().data, c.sizes(),
-                                c.mask, kScale);
+    kernels::attention_backward({dv, dq, dk}, dout, {q, k, v},
+                                {weights, dropped_weights, c.dropout ? factor.view() : MatrixView{}},
+                                scratch.view().data, c.sizes(), c.mask, kScale);
   }
 };
 
@@ -153,8 +153,9 @@ TEST_CASE("attention's backward skips what is not wanted", "[kernels]") {
   const Case c{5, 7, 8, 4, {}};
   Run run(c);
   const auto again = [&](MatrixView dq, MatrixView dk, MatrixView dv) {
-    kernels::attention_backward(dq, dk, dv, run.dout, run.q, run.k, run.v, run.weights, run.dropped_weights,
-                                {}, run.scratch.view().data, c.sizes(), c.mask, kScale);
+    kernels::attention_backward({dv, dq, dk}, run.dout, {run.q, run.k, run.v},
+                                {run.weights, run.dropped_weights, {}}, run.scratch.view().data, c.sizes(),
+                                c.mask, kScale);
   };
   Matrix dq = run.dq_before, dk = run.dk_before, dv = run.dv_before;
   again(dq, {}, {});

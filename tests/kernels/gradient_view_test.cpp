@@ -82,9 +82,9 @@ TEST_CASE("attention's backward overwrites empty sums, blocks of one projection 
   std::vector<Real> scratch(static_cast<std::size_t>(kDepth * kTime + kTime * kTime));
   CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
     const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
-    kernels::attention_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout, block(qkv.view(), 0),
-                                block(qkv.view(), 1), block(qkv.view(), 2), weights, weights, {},
-                                scratch.data(), sizes, {}, Real(0.5));
+    kernels::attention_backward({block(dqkv, 2), block(dqkv, 0), block(dqkv, 1)}, dout,
+                                {block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2)},
+                                {weights, weights, {}}, scratch.data(), sizes, {}, Real(0.5));
   }));
   const AttentionSizes of_head{.heads = kHeads,
                                .kv_heads = kHeads,
@@ -97,8 +97,8 @@ TEST_CASE("attention's backward overwrites empty sums, blocks of one projection 
   scratch.resize(static_cast<std::size_t>(kernels::memory_efficient_scratch(of_head, true, false)));
   CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
     const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
-    kernels::memory_efficient_backward(block(dqkv, 0), block(dqkv, 1), block(dqkv, 2), dout,
-                                       block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2),
+    kernels::memory_efficient_backward({block(dqkv, 2), block(dqkv, 0), block(dqkv, 1)}, dout,
+                                       {block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2)},
                                        scratch.data(), of_head, {.lengths = lengths}, Real(0.5), {});
   }));
 }
@@ -110,7 +110,7 @@ TEST_CASE("the gradient of given scores is added, or overwrites an empty sum", "
   std::vector<Real> scratch(static_cast<std::size_t>(kWidth * kTime + kTime * kTime));
   const auto kernel = [&](GradientView dscores) {
     kernels::attention_softmax_backward(
-        dscores, {}, dout, v, weights, weights, {}, scratch.data(),
+        dscores, {}, dout, v, {weights, weights, {}}, scratch.data(),
         {.heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = kTime, .keys = kTime});
   };
   CHECK(overwrites(kRows, kTime, kernel));

@@ -75,9 +75,9 @@ Results with_weights(const Case& c, const Inputs& x) {
     kernels::mul_forward(dropped, weights, factors);
   }
   kernels::attention_apply_forward(r.out, dropped, x.v, c.sizes());
-  kernels::attention_backward(r.dq, r.dk, r.dv, x.dout, x.q, x.k, x.v, weights, dropped,
-                              c.dropout ? factors.view() : MatrixView{}, scratch.view().data, c.sizes(),
-                              c.mask, kScale);
+  kernels::attention_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v},
+                              {weights, dropped, c.dropout ? factors.view() : MatrixView{}},
+                              scratch.view().data, c.sizes(), c.mask, kScale);
   return r;
 }
 
@@ -88,7 +88,7 @@ Results without_weights(const Case& c, const Inputs& x) {
       backward(1, kernels::memory_efficient_scratch(sizes, true, c.dropout));
   kernels::memory_efficient_forward(r.out, x.q, x.k, x.v, forward.view().data, sizes, c.mask, kScale,
                                     c.weights_dropout());
-  kernels::memory_efficient_backward(r.dq, r.dk, r.dv, x.dout, x.q, x.k, x.v, backward.view().data, sizes,
+  kernels::memory_efficient_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v}, backward.view().data, sizes,
                                      c.mask, kScale, c.weights_dropout());
   for (const Matrix* m : {&r.out, &r.dq, &r.dk, &r.dv, &forward, &backward}) CHECK(m->intact());
   return r;
@@ -161,7 +161,7 @@ TEST_CASE("attention without weights skips gradients that are not required", "[k
   Results single(c);
   Matrix scratch(1, kernels::memory_efficient_scratch(c.sizes(), true, true));
   const auto backward = [&](GradientView dq, GradientView dk, GradientView dv) {
-    kernels::memory_efficient_backward(dq, dk, dv, x.dout, x.q, x.k, x.v, scratch.view().data, c.sizes(),
+    kernels::memory_efficient_backward({dv, dq, dk}, x.dout, {x.q, x.k, x.v}, scratch.view().data, c.sizes(),
                                        c.mask, kScale, c.weights_dropout());
   };
   backward(single.dq, {}, {});

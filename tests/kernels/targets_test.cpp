@@ -263,14 +263,14 @@ void add_attention(Outputs& out, std::int64_t n) {
   out.add(
       "attention_backward",
       [&](M dq, M dk, M dv) {
-        kernels::attention_backward(dq, dk, dv, dout, q, k, v, saved, saved, saved, scratch.data(), sizes, {},
-                                    Real(0.3));
+        kernels::attention_backward({dv, dq, dk}, dout, {q, k, v}, {saved, saved, saved}, scratch.data(),
+                                    sizes, {}, Real(0.3));
       },
       query, key, key);
   out.add(
       "attention_softmax_backward",
       [&](M ds, M dv) {
-        kernels::attention_softmax_backward(ds, dv, dout, v, saved, saved, {}, scratch.data(), sizes);
+        kernels::attention_softmax_backward(ds, dv, dout, v, {saved, saved, {}}, scratch.data(), sizes);
       },
       weights, key);
   for (const Real scale : {Real(1), Real(50)}) {  // 50: exponents too large for the product of two powers

@@ -56,7 +56,7 @@ expect 0 '  positions: alibi ' "${remedied[@]}=alibi"
 short=(train.steps=2 train.schedule.warmup=1 data.validation=10 data.test=10)
 "$thimble" train reverse "${short[@]}" train.steps=200 --out runs/reverse --quiet
 weights=runs/reverse/checkpoints/final.safetensors
-remedy "^thimble: $weights: holds weights, and is no run directory; give (--weights $weights)\$" eval "$weights"
+remedy "^thimble: $weights: is named like a file of weights, and no run directory; give (--weights $weights)\$" eval "$weights"
 expect 0 '^test ' "${remedied[@]}"
 refuse 'reverse.yaml:1:1: is a config, not a sweep; thimble train .*reverse.yaml trains it, a sweep has config: ' sweep reverse
 [[ $output =~ (thimble train [^ ]*) ]]

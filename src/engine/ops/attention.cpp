@@ -21,13 +21,13 @@ bool overlap(const Columns& a, const Columns& b) {
   return same_source(a, b) && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-struct Gradients {
-  GradientView v, q, k;  // in the order in which each head adds to them
-};
+using kernels::AttentionGradients;
 
-// Returns the gradients that the kernel adds to. Keys and values, with or without the queries, may share a
-// source; where they fill it, its gradient may be uninitialized.
-Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k) {
+// Returns the gradients that the kernel adds to. The gradient of a source may be uninitialized only where every element of
+// it is overwritten before it is added to. Where values and keys, with or without the queries, are columns of one source,
+// that holds if their blocks do not overlap and fill it: each element then belongs to one block, whose first write
+// overwrites it. Queries and keys that are the same columns are one block, and the queries write it first.
+AttentionGradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k) {
   const bool tied = overlap(q, k) && q.first == k.first && q.count == k.count, with_q = same_source(q, v);
   const bool apart = !overlap(k, v) && !overlap(q, v) && (tied || !overlap(q, k));
   const std::int64_t filled = v.count + k.count + (with_q && !tied ? q.count : 0);
@@ -35,7 +35,7 @@ Gradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k
     return {v.grad_accumulator(), q.grad_accumulator(), k.grad_accumulator()};
   const GradientView sum = v.source.grad_accumulator();
   const auto block = [&](const Columns& x) { return sum.column_block(x.first, x.count); };
-  Gradients gradients{block(v), with_q ? block(q) : q.grad_accumulator(), block(k)};
+  AttentionGradients gradients{block(v), with_q ? block(q) : q.grad_accumulator(), block(k)};
   if (tied) gradients.k.uninitialized = false;  // the queries came first
   return gradients;
 }
@@ -66,6 +66,8 @@ struct AttentionWeights {
         dropped(dropout ? tape.scratch(full.rows, full.cols) : full),
         factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
         replaced(tape.allocate<bool>(1).data()) {}
+
+  kernels::KeptWeights kept() const { return {full, dropped, factor}; }
 
   // Passes the weights to hooks and applies dropout.
   void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {
@@ -112,9 +114,9 @@ Var memory_efficient_attention(Columns q, Columns k, Columns v, const AttentionO
                                           options.mask, scale, dropout);
       },
       [=, mask = options.mask](Var y) {
-        const Gradients d = grad_accumulators(v, q, k);
-        kernels::memory_efficient_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(),
-                                           scratch.data, sizes, mask, scale, dropout);
+        kernels::memory_efficient_backward(grad_accumulators(v, q, k), y.grad(),
+                                           {q.value(), k.value(), v.value()}, scratch.data, sizes, mask,
+                                           scale, dropout);
       },
       {.forward = keys + values, .backward = 3 * keys + 2 * values});
 }
@@ -173,10 +175,11 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
       [=, mask = options.mask](Var y) {
         // Where weights were replaced and q and k share v's source, their blocks of its gradient must be
         // zero.
-        const Gradients d =
-            *weights.replaced ? Gradients{v.zeroed_grad_accumulator(), {}, {}} : grad_accumulators(v, q, k);
-        kernels::attention_backward(d.q, d.k, d.v, y.grad(), q.value(), k.value(), v.value(), weights.full,
-                                    weights.dropped, weights.factor, scratch.data, sizes, mask, scale);
+        const AttentionGradients gradients = *weights.replaced
+                                                 ? AttentionGradients{v.zeroed_grad_accumulator(), {}, {}}
+                                                 : grad_accumulators(v, q, k);
+        kernels::attention_backward(gradients, y.grad(), {q.value(), k.value(), v.value()}, weights.kept(),
+                                    scratch.data, sizes, mask, scale);
       },
       attention_flops(sizes));
 }
@@ -215,8 +218,8 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
       },
       [=](Var y) {
         const GradientView dscores = *weights.replaced ? GradientView{} : scores.grad_accumulator();
-        kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(), weights.full,
-                                            weights.dropped, weights.factor, scratch.data, sizes);
+        kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(),
+                                            weights.kept(), scratch.data, sizes);
       },
       attention_flops(sizes));
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "thimble/inspect/timeline.h"
@@ -10,10 +9,6 @@
 namespace thimble {
 
 namespace {
-
-using Bars = std::array<std::string_view, 8>;
-constexpr Bars kBlocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-constexpr Bars kPlain{" ", ".", ":", "-", "=", "+", "*", "#"};
 
 struct Row {
   std::string label;
@@ -54,16 +49,6 @@ std::vector<std::string> most_informative_scores(const std::vector<HeadSnapshot>
   if (scores.empty()) scores.emplace_back(best_pattern(steps.back(), head, patterns));
   std::erase(scores, "");
   return scores;
-}
-
-std::string bars(const Row& row, const std::vector<std::size_t>& columns, const Bars& levels) {
-  std::string line;
-  for (const std::size_t i : columns) {
-    const double share = row.highest > 0 ? row.values[i] / row.highest : 0;
-    line += std::isfinite(share) ? levels[static_cast<std::size_t>(std::clamp(share * 8, 0.0, 7.0))]
-                                 : std::string_view("?");
-  }
-  return line;
 }
 
 // Returns the axis: step 0, the powers of ten and the last step, at their columns where there is room.
@@ -107,9 +92,12 @@ std::string draw(const std::vector<HeadSnapshot>& steps, bool plain, std::size_t
   for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = (c + 1) * steps.size() / columns.size() - 1;
 
   std::string text = fmt::format("{:<{}} {}\n", "step", label, axis(steps, columns));
-  for (const Row& row : rows)
-    text += fmt::format("{:<{}} {} {:>7.3g}\n", row.label, label,
-                        bars(row, columns, plain ? kPlain : kBlocks), row.values.back());
+  for (const Row& row : rows) {
+    std::vector<double> shown;
+    for (const std::size_t i : columns) shown.push_back(row.values[i]);
+    text += fmt::format("{:<{}} {} {:>7.3g}\n", row.label, label, bars(shown, row.highest, plain),
+                        row.values.back());
+  }
   return text;
 }
 

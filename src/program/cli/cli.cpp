@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "engine/core/portable_math.h"
@@ -89,8 +90,10 @@ ModelSource ModelArguments::open() const {
   };
   if (config.empty() && weights.empty()) {
     require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
-    require<ConfigError>(!run.ends_with(".safetensors"),
-                         "{0}: holds weights, and is no run directory; give --weights {0}", printable(run));
+    std::error_code ignored;
+    require<ConfigError>(!run.ends_with(".safetensors") || std::filesystem::is_directory(run, ignored),
+                         "{0}: is named like a file of weights, and no run directory; give --weights {0}",
+                         printable(run));
     return warned(open_run(run, overrides, checkpoint));
   }
   require<ConfigError>(checkpoint.empty(),

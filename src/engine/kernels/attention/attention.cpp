@@ -64,8 +64,7 @@ GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t
 // Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, scale dS).
 template <class WithScores>
 HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                                    ConstMatrixView weights, ConstMatrixView dropped_weights,
-                                    ConstMatrixView dropout, Real* scratch, const AttentionSizes& s,
+                                    KeptWeights weights, Real* scratch, const AttentionSizes& s,
                                     const AttentionMask& mask, Real scale, bool scores,
                                     const WithScores& with_scores) {
   const std::int64_t d_value = v.cols / s.kv_heads;
@@ -73,40 +72,37 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
   const MatrixView ds{scratch + d_value * s.keys, s.queries, s.keys, s.keys};
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView go = block(dout, b, s.queries, h, s.heads),
-                          m = weights_block(dropped_weights, b, h, s);
+                          m = weights_block(weights.dropped, b, h, s);
     if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go);
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
     if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, d_value);
-    const ConstMatrixView factor = dropout.data == nullptr ? dropout : weights_block(dropout, b, h, s);
-    score_gradient(ds, go, v_transposed, weights_block(weights, b, h, s), factor, b, s, mask, scale);
+    const bool dropped = weights.dropout.data != nullptr;
+    const ConstMatrixView factor = dropped ? weights_block(weights.dropout, b, h, s) : weights.dropout;
+    score_gradient(ds, go, v_transposed, weights_block(weights.full, b, h, s), factor, b, s, mask, scale);
     with_scores(b, h, ds);
   });
 }
 
-void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
-                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
-                        ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                        const AttentionSizes& s, const AttentionMask& mask, Real scale) {
-  const bool scores = dq.data != nullptr || dk.data != nullptr;
+void attention_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, KeptWeights weights,
+                        Real* scratch, const AttentionSizes& s, const AttentionMask& mask, Real scale) {
+  const bool scores = d.q.data != nullptr || d.k.data != nullptr;
   each_score_gradient(
-      dv, dout, v, weights, dropped_weights, dropout, scratch, s, mask, scale, scores,
-      [&](auto b, auto h, auto ds) HWY_ATTR {
-        if (dq.data != nullptr) {
-          add_product(block(dq, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(k, b, h, s));
+      d.v, dout, x.v, weights, scratch, s, mask, scale, scores, [&](auto b, auto h, auto ds) HWY_ATTR {
+        if (d.q.data != nullptr) {
+          add_product(block(d.q, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(x.k, b, h, s));
         }
-        if (dk.data != nullptr) {
-          add_product(shared_gradient(dk, b, h, s), {ds.data, 1, ds.stride},
-                      block(q, b, s.queries, h, s.heads));
+        if (d.k.data != nullptr) {
+          add_product(shared_gradient(d.k, b, h, s), {ds.data, 1, ds.stride},
+                      block(x.q, b, s.queries, h, s.heads));
         }
       });
 }
 
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
-                                ConstMatrixView dropout, Real* scratch, const AttentionSizes& s) {
-  each_score_gradient(dv, dout, v, weights, dropped_weights, dropout, scratch, s, {}, 1,
-                      dscores.data != nullptr,
+                                ConstMatrixView v, KeptWeights weights, Real* scratch,
+                                const AttentionSizes& s) {
+  each_score_gradient(dv, dout, v, weights, scratch, s, {}, 1, dscores.data != nullptr,
                       [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
 }
 
@@ -127,13 +123,11 @@ THIMBLE_DISPATCH(void, attention_apply_forward,
                  (MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes),
                  out, weights, v, sizes)
 THIMBLE_DISPATCH(void, attention_backward,
-                 (GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout, ConstMatrixView q,
-                  ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
-                  ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                  const AttentionSizes& sizes, const AttentionMask& mask, Real scale),
-                 dq, dk, dv, dout, q, k, v, weights, dropped_weights, dropout, scratch, sizes, mask, scale)
+                 (AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs,
+                  KeptWeights weights, Real* scratch, const AttentionSizes& sizes, const AttentionMask& mask,
+                  Real scale),
+                 gradients, dout, inputs, weights, scratch, sizes, mask, scale)
 THIMBLE_DISPATCH(void, attention_softmax_backward,
                  (GradientView dscores, GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                  ConstMatrixView weights, ConstMatrixView dropped_weights, ConstMatrixView dropout,
-                  Real* scratch, const AttentionSizes& sizes),
-                 dscores, dv, dout, v, weights, dropped_weights, dropout, scratch, sizes)
+                  KeptWeights weights, Real* scratch, const AttentionSizes& sizes),
+                 dscores, dv, dout, v, weights, scratch, sizes)

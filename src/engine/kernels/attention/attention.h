@@ -17,6 +17,21 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
+struct AttentionInputs {
+  ConstMatrixView q, k, v;
+};
+
+// The gradients of the inputs, in the order in which each head adds to them; those without data are skipped.
+struct AttentionGradients {
+  GradientView v, q, k;
+};
+
+// The weights that a forward pass keeps: after the softmax, and as they were applied, times `dropout` where that has
+// data.
+struct KeptWeights {
+  ConstMatrixView full, dropped, dropout;
+};
+
 // Computes weights = softmax(scale q k^T) over the visible keys, or scale q k^T if sizes.softmax is false,
 // and 0 for the others; a query without a visible key gets a row of zeros. ALiBi requires the softmax.
 // scratch: Dk Tk elements.
@@ -31,19 +46,16 @@ void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const
 void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
                              const AttentionSizes& sizes);
 
-// Adds to dq, dk and dv the gradients through attention_weights_forward() and attention_apply_forward(), in
-// the order dv, dq, dk of each head; skips those without data. dropped_weights are the weights that were
-// applied: `weights`, times `dropout` where that has data. scratch: Dv Tk + Tq Tk elements.
-void attention_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
-                        ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, ConstMatrixView weights,
-                        ConstMatrixView dropped_weights, ConstMatrixView dropout, Real* scratch,
-                        const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
+// Adds the gradients through attention_weights_forward() and attention_apply_forward(). scratch: Dv Tk + Tq Tk elements.
+void attention_backward(AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs,
+                        KeptWeights weights, Real* scratch, const AttentionSizes& sizes,
+                        const AttentionMask& mask, Real scale);
 
 // Adds to dscores and dv the gradients through attention_softmax_forward() and attention_apply_forward();
 // skips those without data. scratch: Dv Tk + Tq Tk elements.
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, ConstMatrixView weights, ConstMatrixView dropped_weights,
-                                ConstMatrixView dropout, Real* scratch, const AttentionSizes& sizes);
+                                ConstMatrixView v, KeptWeights weights, Real* scratch,
+                                const AttentionSizes& sizes);
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

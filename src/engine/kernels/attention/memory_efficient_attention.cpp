@@ -64,34 +64,33 @@ void initialize(GradientView& x) {
   x.uninitialized = false;
 }
 
-void memory_efficient_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
-                               ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, Real* scratch,
+void memory_efficient_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, Real* scratch,
                                const AttentionSizes& s, const AttentionMask& mask, Real scale,
                                const WeightsDropout& dropout) {
   Real *const score_gradients = scratch + (s.d_key + (dropout.key ? 2 : 1) * kQueryBlock) * s.keys,
               *const v_transposed = score_gradients + kQueryBlock * s.keys;
-  for (GradientView* x : {&dq, &dk, &dv}) initialize(*x);
+  for (GradientView* gradient : {&d.q, &d.k, &d.v}) initialize(*gradient);
   const auto backward = [&](std::int64_t b, std::int64_t h, const QueryBlock& r, ConstMatrixView p,
                             ConstMatrixView factor) HWY_ATTR {
-    const auto queries = [&](auto x) {
-      return block(x, b, s.queries, h, s.heads).row_block(r.first, r.rows);
+    const auto queries = [&](auto all) {
+      return block(all, b, s.queries, h, s.heads).row_block(r.first, r.rows);
     };
-    const auto keys = [&](auto x) { return kv_block(x, b, h, s).row_block(0, r.keys); };
+    const auto keys = [&](auto all) { return kv_block(all, b, h, s).row_block(0, r.keys); };
     const MatrixView ds{score_gradients, r.rows, r.keys, r.keys};
-    const ConstMatrixView go = queries(dout), vh = kv_block(v, b, h, s);
-    if (dv.data != nullptr) {
+    const ConstMatrixView go = queries(dout), vh = kv_block(x.v, b, h, s);
+    if (d.v.data != nullptr) {
       if (factor.data != nullptr) mul_forward(ds, p, factor);
       const ConstMatrixView m = factor.data == nullptr ? p : ds;
-      add_product(keys(dv), {m.data, 1, m.stride}, go);
+      add_product(keys(d.v), {m.data, 1, m.stride}, go);
     }
-    if (dq.data == nullptr && dk.data == nullptr) return;
+    if (d.q.data == nullptr && d.k.data == nullptr) return;
     if (r.first == 0 && h % s.heads_per_kv_head() == 0)
       transpose(v_transposed, vh.data, vh.stride, s.keys, s.d_value);
     score_gradient(ds, go, v_transposed, p, factor, b, s, r.mask, scale);
-    if (dq.data != nullptr) add_product(queries(dq), {ds.data, ds.stride, 1}, keys(k));
-    if (dk.data != nullptr) add_product(keys(dk), {ds.data, 1, ds.stride}, queries(q));
+    if (d.q.data != nullptr) add_product(queries(d.q), {ds.data, ds.stride, 1}, keys(x.k));
+    if (d.k.data != nullptr) add_product(keys(d.k), {ds.data, 1, ds.stride}, queries(x.q));
   };
-  each_weights(q, k, scratch, s, mask, scale, dropout, backward);
+  each_weights(x.q, x.k, scratch, s, mask, scale, dropout, backward);
 }
 
 }  // namespace kernels::HWY_NAMESPACE
@@ -105,10 +104,10 @@ THIMBLE_DISPATCH(void, memory_efficient_forward,
                   const WeightsDropout& dropout),
                  out, q, k, v, scratch, sizes, mask, scale, dropout)
 THIMBLE_DISPATCH(void, memory_efficient_backward,
-                 (GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout, ConstMatrixView q,
-                  ConstMatrixView k, ConstMatrixView v, Real* scratch, const AttentionSizes& sizes,
-                  const AttentionMask& mask, Real scale, const WeightsDropout& dropout),
-                 dq, dk, dv, dout, q, k, v, scratch, sizes, mask, scale, dropout)
+                 (AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs, Real* scratch,
+                  const AttentionSizes& sizes, const AttentionMask& mask, Real scale,
+                  const WeightsDropout& dropout),
+                 gradients, dout, inputs, scratch, sizes, mask, scale, dropout)
 
 #if HWY_ONCE
 namespace thimble {

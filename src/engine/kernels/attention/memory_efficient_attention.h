@@ -30,12 +30,11 @@ void memory_efficient_forward(MatrixView out, ConstMatrixView q, ConstMatrixView
                               Real* scratch, const AttentionSizes& sizes, const AttentionMask& mask,
                               Real scale, const WeightsDropout& dropout);
 
-// Adds to dq, dk and dv the gradients through memory_efficient_forward(), with the bits of
-// attention_backward() where they do not overlap; skips those without data.
-void memory_efficient_backward(GradientView dq, GradientView dk, GradientView dv, ConstMatrixView dout,
-                               ConstMatrixView q, ConstMatrixView k, ConstMatrixView v, Real* scratch,
-                               const AttentionSizes& sizes, const AttentionMask& mask, Real scale,
-                               const WeightsDropout& dropout);
+// Adds the gradients through memory_efficient_forward(), with the bits of attention_backward() where they do not
+// overlap.
+void memory_efficient_backward(AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs,
+                               Real* scratch, const AttentionSizes& sizes, const AttentionMask& mask,
+                               Real scale, const WeightsDropout& dropout);
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

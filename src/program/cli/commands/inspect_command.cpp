@@ -181,7 +181,7 @@ void add_report(Command& command, const Arguments& arguments, bool is_page) {
   Option& sequences = add_sequences(command, arguments);
   Option& examples = command
                          .add_option("--examples", arguments->options.examples,
-                                     "How many of them --html and --json contain in full")
+                                     "How many of them the report contains in full")
                          .between(0, 1000)
                          .shows_default()
                          .value_name("N");

@@ -89,18 +89,6 @@ std::vector<double> sampled(const std::vector<CurveSpread>& curve, std::int64_t 
   return values;
 }
 
-std::string bars(const std::vector<double>& values, double highest, bool plain) {
-  constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::string_view kPlain = "_.:-=+*#";
-  std::string line;
-  for (const double value : values) {
-    const double share = highest > 0 ? value / highest : 0;
-    const auto level = static_cast<std::size_t>(std::isfinite(share) ? std::clamp(share * 8, 0.0, 7.0) : 0);
-    line += std::isfinite(share) ? plain ? kPlain.substr(level, 1) : kBlocks[level] : " ";
-  }
-  return line;
-}
-
 // Returns a curve for each run, all on the same axes.
 std::string curve_text(const Comparison& comparison, const ComparedCurve& curve, bool plain,
                        std::size_t width) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <clocale>
+#include <cmath>
 #include <cwchar>
 
 #include "train/files/text/text.h"
@@ -132,6 +133,18 @@ std::string padded_right(std::string_view text, std::size_t width) {
 
 std::string padded_left(std::string_view text, std::size_t width) {
   return spaces(text, width) + std::string(text);
+}
+
+std::string bars(std::span<const double> values, double highest, bool plain) {
+  constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::string_view kPlain = "_.:-=+*#";
+  std::string line;
+  for (const double value : values) {
+    const double share = highest > 0 ? value / highest : 0;
+    const auto level = static_cast<std::size_t>(std::isfinite(share) ? std::clamp(share * 8, 0.0, 7.0) : 0);
+    line += std::isfinite(share) ? plain ? kPlain.substr(level, 1) : kBlocks[level] : " ";
+  }
+  return line;
 }
 
 }  // namespace thimble

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ std::string padded_left(std::string_view text, std::size_t width);
 // `indent` spaces. A word that is too long has a line of its own and stays whole, so that paths and commands
 // can be copied; a % stays with its number. The result ends with a line break.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
+
+// Returns values as a line of bars from 0 to `highest`: block elements, or with `plain` ASCII characters; a space for a
+// value that is not finite.
+std::string bars(std::span<const double> values, double highest, bool plain);
 
 // Returns the lines with those that are wider than `width` wrapped. The continuation of a line is indented
 // like its start, or like the text after a title and two spaces; that of a # comment starts with # too.
