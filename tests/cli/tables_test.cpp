@@ -8,6 +8,7 @@
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/reproduce_table.h"
 #include "program/cli/text/sweep_table.h"
+#include "program/cli/text/text_table.h"
 #include "train/files/text/width.h"
 
 using namespace thimble;
@@ -59,6 +60,37 @@ struct SweepCase {
 };
 
 }  // namespace
+
+TEST_CASE("a table fits itself into the terminal, and says what it leaves out", "[cli]") {
+  cli::TextTable table("name", {{.title = "a"}, {.title = "first", .rank = -1}, {.title = "b ", .rank = 1}});
+  table.add("x", {"1", "2", "3 "});
+  table.add("a label of twenty-two", {"10", "20"});
+  table.add_text("  a note on the rows");
+  CHECK(table.text(40) ==
+        "name                   a first b\n"
+        "x                      1     2 3\n"
+        "a label of twenty-two 10    20\n"
+        "  a note on the rows\n");
+  CHECK(table.text(30) ==
+        "name                   a b\n"
+        "x                      1 3\n"
+        "a label of twenty-two 10\n"
+        "  a note on the rows\n"
+        "Not shown in 30 columns:\n"
+        "first; see --json.\n");
+  CHECK(table.text(19) ==
+        "name           a b\n"
+        "x              1 3\n"
+        "a label of\n"
+        "  twenty-two\n"
+        "              10\n"
+        "  a note on the\n"
+        "    rows\n"
+        "Not shown in 19\n"
+        "columns: first; see\n"
+        "--json.\n");
+  CHECK(table.text(7).starts_with("name\n   b\nx  3\na label\n  of\n  twenty-two\n"));
+}
 
 TEST_CASE("labels of settings are what distinguishes them", "[cli]") {
   CHECK(setting_labels(SweepCase("5e-").sweep) ==

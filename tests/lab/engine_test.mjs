@@ -115,7 +115,7 @@ test("heads, ablations and traces are those of the native program", async () => 
       assert.deepEqual(await call("trace", { input: text }), read("trace", text));
 
       const here = await call("inspect", { sequences: 64 }),
-        there = read("--sequences", "64");
+        there = read("inspect", "--sequences", "64");
       const scores = ({ heads }) => heads.map(({ scores, ablation, importance, label }) => ({ scores, ablation, importance, label }));
       assert.deepEqual(scores(here), scores(there));
       assert.equal(here.weights_hash, there.weights_hash);

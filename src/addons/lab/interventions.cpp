@@ -24,7 +24,7 @@ bool Interventions::replace(Site site, const Shape& shape, MatrixView value) {
       replaced = true;
     }
   }
-  for (const auto& head : heads) replaced |= head->replace(site, shape, value);
+  for (const auto& head : heads) replaced |= head->may_replace(site) && head->replace(site, shape, value);
   return replaced;
 }
 

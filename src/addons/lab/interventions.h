@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "thimble/engine/model.h"
 #include "thimble/train/json.h"
 #include "train/step/chunk_hooks.h"
 
