@@ -3,6 +3,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
+std::int64_t Chunk::first_in(const Tensor& x) const { return x.shape()[0] == batch.sequences ? 0 : first; }
+
 void Capture::observe(Site site, const Shape& shape, ConstMatrixView value) {
   const auto [first, last] = sites_.equal_range(site.start());
   for (auto found = first; found != last; ++found) {

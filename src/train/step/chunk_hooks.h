@@ -21,7 +21,7 @@ struct Chunk {
   Batch batch;
 
   // Returns where the sequences of the batch begin in a tensor of these alone, or of all sequences.
-  std::int64_t first_in(const Tensor& x) const { return x.shape()[0] == batch.sequences ? 0 : first; }
+  std::int64_t first_in(const Tensor& x) const;
 };
 
 // Hooks with the sequences of the pass.
