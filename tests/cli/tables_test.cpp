@@ -62,13 +62,13 @@ struct SweepCase {
 }  // namespace
 
 TEST_CASE("a table fits itself into the terminal, and says what it leaves out", "[cli]") {
-  cli::TextTable table("name", {{.title = "a"}, {.title = "first", .rank = -1}, {.title = "b ", .rank = 1}});
-  table.add("x", {"1", "2", "3 "});
-  table.add("a label of twenty-two", {"10", "20"});
+  cli::TextTable table("name", {{.title = "a"}, {.title = "first ", .rank = -1}, {.title = "b ", .rank = 1}});
+  table.add("x", {"1", "2 ", "3 "});
+  table.add("a label of twenty-two", {"10", "20 "});
   table.add_text("  a note on the rows");
   CHECK(table.text(40) ==
-        "name                   a first b\n"
-        "x                      1     2 3\n"
+        "name                   a first  b\n"
+        "x                      1     2  3\n"
         "a label of twenty-two 10    20\n"
         "  a note on the rows\n");
   CHECK(table.text(30) ==
@@ -89,6 +89,7 @@ TEST_CASE("a table fits itself into the terminal, and says what it leaves out", 
         "Not shown in 19\n"
         "columns: first; see\n"
         "--json.\n");
+  CHECK(table.text(2).starts_with("name\n   b\n"));  // one column stays
   CHECK(table.text(7).starts_with("name\n   b\nx  3\na label\n  of\n  twenty-two\n"));
 }
 
