@@ -70,8 +70,8 @@ void print_ops(const Config& config) {
   OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
   TextTable table("layer", {{.title = " op", .is_left = true},
                             {.title = "calls"},
-                            {.title = "memory", .least = 10},
-                            {.title = "GFLOP", .least = 9}});
+                            {.title = "memory", .min_width = 10},
+                            {.title = "GFLOP", .min_width = 9}});
   const auto add = [&](const OpCost& op) {
     table.add(op.layer, {" " + op.op, std::to_string(op.calls), format_bytes(op.bytes),
                          fmt::format("{:.4g}", 1e-9 * op.flops.total())});

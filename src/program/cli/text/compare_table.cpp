@@ -42,7 +42,7 @@ std::string results_text(const Comparison& comparison, std::size_t width) {
     const ComparedResult* result = find(comparison, column.metric);
     if (result == nullptr) continue;
     columns.push_back(  // with a space for the star
-        {.title = fmt::format("{} ", column.title), .least = column.width, .rank = column.rank});
+        {.title = fmt::format("{} ", column.title), .min_width = column.width, .rank = column.rank});
     results.emplace_back(&column, result);
   }
   TextTable table("run", columns);
@@ -176,9 +176,9 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
   const std::size_t title =
       std::clamp<std::size_t>((width - std::min(width, kNumbers + 1)) / 2, 8, kMaxLabel);
   TextTable table(truncated(first, title), {{.title = truncated(second, title), .rank = 1, .is_left = true},
-                                            {.title = "overlap", .least = 10},
-                                            {.title = "chance", .least = 10},
-                                            {.title = "elsewhere", .least = 10}});
+                                            {.title = "overlap", .min_width = 10},
+                                            {.title = "chance", .min_width = 10},
+                                            {.title = "elsewhere", .min_width = 10}});
   const std::string heading = wrapped(
       fmt::format("Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} "
                   "test sequences (1 - total-variation distance):",

@@ -52,9 +52,9 @@ void show_ablation(const AblationReport& report, const Config& config, const Out
                     sample_text(config, base.sequences), base.loss, 100 * base.accuracy,
                     fmt::join(report.names, ", "),
                     report.names.size() == 1 ? "is ablated" : "are ablated together");
-    TextTable table("ablation", {{.title = own_text("Δloss"), .least = 9},
+    TextTable table("ablation", {{.title = own_text("Δloss"), .min_width = 9},
                                  {.title = " 95 % CI", .is_left = true},
-                                 {.title = own_text("Δtokens"), .least = 9},
+                                 {.title = own_text("Δtokens"), .min_width = 9},
                                  {.title = " 95 % CI", .is_left = true}});
     const std::pair<const char*, const Effect*> kinds[] = {
         {"zero", &report.zero}, {"mean", &report.mean}, {"resample", &report.resample}};

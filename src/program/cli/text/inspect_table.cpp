@@ -82,9 +82,9 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
       most_informative_columns(report, kScoreColumns + (width - std::min(width, kUsual)) / kScore);
   std::vector<TextTable::Column> columns{{.title = "entropy", .rank = 2}};
   for (const ScoreInfo* score : scores)
-    columns.push_back({.title = std::string(score->column), .least = kScore});
-  columns.push_back({.title = own_text("Δloss"), .least = 8, .rank = 3});
-  columns.push_back({.title = own_text("Δtokens"), .least = 9, .rank = 3});
+    columns.push_back({.title = std::string(score->column), .min_width = kScore});
+  columns.push_back({.title = own_text("Δloss"), .min_width = 8, .rank = 3});
+  columns.push_back({.title = own_text("Δtokens"), .min_width = 9, .rank = 3});
   columns.push_back({.title = "grad.imp", .rank = 1});
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   std::size_t name = 4;

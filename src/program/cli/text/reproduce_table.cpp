@@ -49,9 +49,9 @@ void add_experiment(TextTable& table, const ExperimentResult& result) {
 std::string experiments_table(std::span<const ExperimentResult> results, std::size_t width) {
   constexpr std::size_t kMaxWidth = 80;
   TextTable table("experiment", {{.title = "seeds"},
-                                 {.title = "min", .least = 11},
-                                 {.title = "median", .least = 11},
-                                 {.title = "max", .least = 11}});
+                                 {.title = "min", .min_width = 11},
+                                 {.title = "median", .min_width = 11},
+                                 {.title = "max", .min_width = 11}});
   for (const ExperimentResult& result : results) add_experiment(table, result);
   return table.text(std::min(width, kMaxWidth));
 }

@@ -42,7 +42,7 @@ std::string sweep_table(const Sweep& sweep, const std::vector<SweepRun>& runs, s
   const auto shown = std::span(kResultColumns).first(std::size(kResultColumns) - 1);  // but the training loss
   std::vector<TextTable::Column> columns{{.title = "seeds"}};
   for (const ResultColumn& column : shown)
-    columns.push_back({.title = std::string(column.title), .least = column.width - 1});
+    columns.push_back({.title = std::string(column.title), .min_width = column.width - 1});
   TextTable table("setting", columns);
   const std::size_t seeds = runs.size() / sweep.settings.size();
   for (const std::size_t i : row_order(sweep, runs)) {

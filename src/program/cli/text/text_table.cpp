@@ -25,7 +25,7 @@ std::string TextTable::text(std::size_t width) const {
   std::size_t label_width = display_width(title_);
   std::vector<std::size_t> widths;  // 0: the column is left out
   for (const Column& column : columns_)
-    widths.push_back(std::max(column.least, display_width(column.title) + 1));
+    widths.push_back(std::max(column.min_width, display_width(column.title) + 1));
   for (const Row& row : rows_) {
     if (!row.is_text) label_width = std::max(label_width, display_width(row.label));
     for (std::size_t i = 0; i < row.cells.size(); ++i)

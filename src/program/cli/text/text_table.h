@@ -12,7 +12,7 @@ class TextTable {
  public:
   struct Column {
     std::string title;
-    std::size_t least = 0;  // width, with the space before it
+    std::size_t min_width = 0;  // width, with the space before it
     int rank = 0;  // columns of the lowest are left out first, and of these the last; below 0 even before
                    // long labels get lines of their own
     bool is_left = false;  // where its cells stand
