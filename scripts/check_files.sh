@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles every source by itself, without code generation and without the precompiled header: each must include what it
 # uses, and warnings are errors. Usage: scripts/check_files.sh [part of a path...]   (default: every source)
-#   alternate, in place of a path: every eighth source, which ones depends on the commit
+#   alternate, in place of a path: every eighth source, which ones depends on the commit, and all that no test builds
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +16,8 @@ fi
 chosen="($(IFS='|' && echo "${*:-.}"))"
 mapfile -t all < <(sed -n 's/^  "command": "\(.*\)",$/\1/p' build/files/compile_commands.json | sed 's/\\"/"/g; s/\\\\/\\/g' |
   grep -v '_f64.dir')
-mapfile -t commands < <(printf '%s\n' "${all[@]}" | grep -E "$chosen" | awk "NR % $every == $first % $every")
+mapfile -t commands < <(printf '%s\n' "${all[@]}" | grep -E "$chosen" |
+  awk "NR % $every == $first % $every || /tests\/bench\/[^ ]*\$/")
 # The lab's sources, of which emscripten alone makes objects: with the flags of the other addon.
 flags=$(printf '%s\n' "${all[@]}" | grep 'src/addons/cluster/claim.cpp$')
 for source in $(grep -L '<emscripten' src/addons/lab/*.cpp | grep -E "$chosen"); do

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/attention/attention.h"
 #include "thimble/engine/random.h"
 #include "thimble/engine/tensor.h"
 
@@ -71,6 +72,9 @@ struct Traffic {
   void operator()(std::span<const std::int32_t> x) {
     count(x.data(), std::ssize(x), 1, sizeof(std::int32_t));
   }
+  void operator()(const kernels::AttentionGradients& x) { (*this)(x.v), (*this)(x.q), (*this)(x.k); }
+  void operator()(const kernels::AttentionInputs& x) { (*this)(x.q), (*this)(x.k), (*this)(x.v); }
+  void operator()(const kernels::KeptWeights& x) { (*this)(x.full), (*this)(x.dropped), (*this)(x.dropout); }
   template <class T>
   void operator()(const T&) {}
 };

@@ -110,6 +110,13 @@ void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   });
 }
 
+void naive_attention_backward(kernels::AttentionGradients d, ConstMatrixView dout, kernels::AttentionInputs x,
+                              kernels::KeptWeights weights, Real* scratch, const AttentionSizes& sizes,
+                              const kernels::AttentionMask& mask, Real scale) {
+  reference::attention_backward(d.q, d.k, d.v, dout, x.q, x.k, x.v, weights.full, weights.dropped,
+                                weights.dropout, scratch, sizes, mask, scale);
+}
+
 void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, d_key = c / s.heads;
   const std::int64_t weight_rows = rows * s.heads, scratch = d_key * t + t * t;
@@ -126,14 +133,18 @@ void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
     return std::tuple(m.matrix(rows, c), m.matrix(weight_rows, t),
                       m.matrix(rows, 3 * c).column_block(2 * c, c), attention);
   });
-  cases.add(PAIR(attention_backward), "", 4 * flops, [=](Memory& m) {
-    const GradientView sum = empty(m.matrix(rows, 3 * c));
-    const MatrixView qkv = m.matrix(rows, 3 * c), weights = m.matrix(weight_rows, t);
-    return std::tuple(sum.column_block(0, c), sum.column_block(c, c), sum.column_block(2 * c, c),
-                      m.matrix(rows, c), qkv.column_block(0, c), qkv.column_block(c, c),
-                      qkv.column_block(2 * c, c), weights, weights, MatrixView{}, m.scratch(scratch),
-                      attention, kernels::AttentionMask{}, scale);
-  });
+  cases.add("attention_backward", kernels::attention_backward, naive_attention_backward, "", 4 * flops,
+            [=](Memory& m) {
+              const GradientView sum = empty(m.matrix(rows, 3 * c));
+              const MatrixView qkv = m.matrix(rows, 3 * c), weights = m.matrix(weight_rows, t);
+              return std::tuple(kernels::AttentionGradients{sum.column_block(2 * c, c),
+                                                            sum.column_block(0, c), sum.column_block(c, c)},
+                                m.matrix(rows, c),
+                                kernels::AttentionInputs{qkv.column_block(0, c), qkv.column_block(c, c),
+                                                         qkv.column_block(2 * c, c)},
+                                kernels::KeptWeights{weights, weights, {}}, m.scratch(scratch), attention,
+                                kernels::AttentionMask{}, scale);
+            });
   cases.add(PAIR(softmax_forward), "", 0,
             [=](Memory& m) { return std::tuple(m.matrix(weight_rows, t), m.matrix(weight_rows, t)); });
   cases.add(PAIR(softmax_backward), "", 0, [=](Memory& m) {
