@@ -191,7 +191,7 @@ TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> o
   CHECK_THROWS_WITH(dataset({.name = "masked"}, Layout::seq2seq),
                     ContainsSubstring("a position without an answer: "));
   CHECK(fill(dataset(), Split::train, 0, 3).sources.empty());
-  CHECK(source_length(task, Layout::next) == 0);
+  CHECK(model_sizes(task, Layout::next).source_length == 0);
 }
 
 TEST_CASE("alignments lead from the position of an answer to those it depends on", "[data]") {
@@ -263,7 +263,7 @@ TEST_CASE("a data set that cannot be is refused", "[data]") {
 
 TEST_CASE("the longest model input follows from task and layout", "[data]") {
   const TaskConfig task{.name = "sort", .symbols = 3, .length = 6, .min_length = 2};
-  CHECK(model_length(task, Layout::position) == 6);
-  CHECK(model_length(task, Layout::next) == 11);
-  CHECK_THROWS_AS(model_length(task, Layout::sequence), DataError);
+  CHECK(model_sizes(task, Layout::position).length == 6);
+  CHECK(model_sizes(task, Layout::next).length == 11);
+  CHECK_THROWS_AS(model_sizes(task, Layout::sequence), DataError);
 }

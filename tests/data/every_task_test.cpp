@@ -65,7 +65,7 @@ TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "
   for_every_task([](const TaskConfig& config, const Task& task) {
     const ExampleSize size = task.size(config);
     const auto vocabulary = std::ssize(task.tokens(config));
-    CHECK_NOTHROW(model_length(config, usual_layout(size)));
+    CHECK_NOTHROW(model_sizes(config, usual_layout(size)));
     std::int64_t longest_input = 0, longest_target = 0, ignored = 0;
     for_examples(config, [&](const Example& e) {
       longest_input = std::max(longest_input, std::ssize(e.input));

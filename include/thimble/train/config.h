@@ -100,6 +100,9 @@ Json config_schema();
 
 // Returns how examples must be laid out for the model.
 Layout layout_of(const ModelConfig&);
+
+// Returns the sizes of the config's model. Throws DataError as model_sizes does of its task and layout.
+ModelSizes model_sizes(const Config&);
 // Returns whether the model predicts its own next token, and its state can be kept: whether it generates outputs.
 bool generates(const Config&);
 

@@ -46,7 +46,7 @@ struct DataRecord {
 };
 
 // Returns the record of a task. `max_length` is that of the model; 0: what the task needs. Throws DataError
-// as model_length and vocabulary_of do.
+// as model_sizes does.
 DataRecord record_of(const TaskConfig&, Layout, std::int64_t max_length);
 
 // Returns the record as JSON, with paths relative to the run directory unless `run` is empty.

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thimble/engine/model_config.h"
 #include "thimble/engine/random.h"
 #include "thimble/train/batch.h"
 #include "thimble/train/permutation.h"
@@ -50,12 +51,9 @@ DataConfig split_sizes(const TaskConfig& config, DataConfig data);
 // targets as inputs, next otherwise.
 Layout usual_layout(ExampleSize);
 
-// Returns T, the tokens of the longest model input. Throws DataError when the task config is out of range, or
-// when the layout does not suit the task's targets.
-std::int64_t model_length(const TaskConfig&, Layout);
-
-// Returns S, the tokens of the longest source; 0 if the layout has none. Throws as model_length does.
-std::int64_t source_length(const TaskConfig&, Layout);
+// Returns how many tokens there are (V), and in the longest model input (T) and source (S; 0 if the layout has none).
+// Throws DataError when the task config is out of range, or when the layout does not suit the task's targets.
+ModelSizes model_sizes(const TaskConfig&, Layout);
 
 // Returns the model's V tokens: those of the task, then <begin> and <end> for Layout::seq2seq, with as many ' in
 // them as it takes to differ from the others. Throws DataError when the task config is out of range.
@@ -71,16 +69,17 @@ std::vector<std::string> token_names(const TaskConfig&, Layout);
 // a split, and in it the order of the hashes of their text, so that the first N of them are a random sample.
 class Dataset {
  public:
-  // Throws DataError as model_length and split_sizes do.
+  // Throws DataError as model_sizes and split_sizes do.
   Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed);
 
   const TaskConfig& config() const { return task_; }
   const Task& task() const { return *source_; }
   Layout layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }  // of tokens
-  std::int64_t vocabulary() const { return std::ssize(names_); }    // V
-  std::int64_t length() const { return length_; }                   // T, the longest model input
-  std::int64_t source_length() const { return source_length_; }     // S
+  const ModelSizes& sizes() const { return sizes_; }
+  std::int64_t vocabulary() const { return sizes_.vocabulary; }        // V
+  std::int64_t length() const { return sizes_.length; }                // T, the longest model input
+  std::int64_t source_length() const { return sizes_.source_length; }  // S
   // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t unknown_token() const { return unknown_; }  // <unk>; kIgnore: the vocabulary has none
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
@@ -146,7 +145,7 @@ class Dataset {
   const Task* source_;
   DataConfig data_;
   Layout layout_;
-  std::int64_t length_, source_length_;
+  ModelSizes sizes_;
   std::vector<std::string> names_;
   std::int32_t unknown_;
   std::int64_t places_;  // of training's windows in a stream; 0: it reads rows

@@ -18,9 +18,9 @@ namespace {
 // Returns the length of the longest input of the user.
 std::int64_t max_input_length(const Config& config) {
   if (config.model.max_length > 0) return config.model.max_length;
-  const Layout layout = layout_of(config.model);
-  const bool pairs = layout == Layout::seq2seq;
-  return std::max(pairs ? source_length(config.task, layout) : model_length(config.task, layout),
+  const ModelSizes sizes = model_sizes(config);
+  const bool pairs = layout_of(config.model) == Layout::seq2seq;
+  return std::max(pairs ? sizes.source_length : sizes.length,
                   pairs ? config.model.trained_source_length : config.model.trained_length);
 }
 

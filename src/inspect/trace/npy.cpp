@@ -107,11 +107,9 @@ void append(std::vector<float>& out, std::span<const double> weights, std::int64
 
 void write_attention(const ModelSource& model, Split split, std::int64_t count, const fs::path& directory) {
   const Config& config = model.config;
-  const Layout layout = layout_of(config.model);
   const std::int64_t sequences = readable(model, split, count);
-  const std::int64_t length = model_length(config.task, layout);
-  const std::int64_t longest_source = source_length(config.task, layout);
-  const auto longest = [&](bool of_source) { return of_source ? longest_source : length; };
+  const ModelSizes sizes = model_sizes(config);
+  const auto longest = [&](bool of_source) { return of_source ? sizes.source_length : sizes.length; };
   const std::vector<AttentionLayer> layers = attention_layers(config.model);
   NewDirectory made(directory);
   std::map<std::string, NpyFile> attention;  // by stack
@@ -125,9 +123,10 @@ void write_attention(const ModelSource& model, Split split, std::int64_t count, 
                             std::array{sequences, config.model.layers, layer.heads,
                                        longest(layer.queries_source), longest(layer.keys_source)});
     }
-    tokens.emplace(directory / "tokens.npy", directory / "lengths.npy", sequences, length);
-    if (longest_source > 0)
-      sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences, longest_source);
+    tokens.emplace(directory / "tokens.npy", directory / "lengths.npy", sequences, sizes.length);
+    if (sizes.source_length > 0)
+      sources.emplace(directory / "sources.npy", directory / "source_lengths.npy", sequences,
+                      sizes.source_length);
   };
 
   trace_split(model, split, sequences,

@@ -68,8 +68,8 @@ std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
   if (layout != layout_of(b.model)) return "the models read the sequences of the task in different layouts";
   if (vocabulary(first) != vocabulary(second))
     return "the vocabularies differ; heads are compared on the same sequences";
-  if (layout == Layout::seq2seq && (model_length(a.task, layout) != model_length(b.task, layout) ||
-                                    source_length(a.task, layout) != source_length(b.task, layout)))
+  const ModelSizes of_a = model_sizes(a), of_b = model_sizes(b);
+  if (layout == Layout::seq2seq && (of_a.length != of_b.length || of_a.source_length != of_b.source_length))
     return "the lengths of the encoder-decoders' sequences differ";
   return "";
 }
@@ -77,8 +77,7 @@ std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
 // Returns the model with the data of another config, of sequences that are not longer.
 ModelSource on_data_of(const Config& data, ModelSource model) {
   if (Config& config = model.config; layout_of(config.model) != Layout::seq2seq) {
-    if (config.model.max_length == 0)
-      config.model.max_length = model_length(config.task, layout_of(config.model));
+    if (config.model.max_length == 0) config.model.max_length = model_sizes(config).length;
   }
   model.config.task = data.task;
   model.config.data = data.data;
@@ -177,8 +176,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
   HeadComparison comparison{.obstacle = obstacle_of(first, second)};
   if (!comparison.obstacle.empty()) return comparison;
   const ModelConfig &model = first.config.model, &other = second.config.model;
-  const Layout layout = layout_of(model);
-  const bool is_shorter = model_length(second.config.task, layout) < model_length(first.config.task, layout);
+  const bool is_shorter = model_sizes(second.config).length < model_sizes(first.config).length;
   const Config& data = is_shorter ? second.config : first.config;
   const ModelSource first_here = on_data_of(data, first), second_here = on_data_of(data, second);
   if (readable(first_here, Split::test, sequences) == 0) {

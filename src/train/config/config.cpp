@@ -96,8 +96,7 @@ void check_trained(Config& c, const DataRecord& trained, const std::vector<std::
   if (!mismatch.empty()) return report.conflict(kTaskKeys, mismatch);
   check_vocabulary_file(c.task, trained, report);
   if (c.model.positions != Positions::learned) return;
-  const Layout layout = layout_of(c.model);
-  const std::int64_t length = model_length(c.task, layout), source = thimble::source_length(c.task, layout);
+  const ModelSizes sizes = model_sizes(c.task, layout_of(c.model));
   const auto check = [&](std::int64_t needed, std::int64_t rows) {
     if (needed <= rows) return true;
     std::vector<std::string> keys = kTaskKeys;
@@ -107,8 +106,10 @@ void check_trained(Config& c, const DataRecord& trained, const std::vector<std::
                                       needed, rows));
     return false;
   };
-  if (!check(std::max(length, c.model.max_length), trained.length)) return;
-  if (source > 0 && !check(std::max(source, c.model.max_length), trained.source_length)) return;
+  if (!check(std::max(sizes.length, c.model.max_length), trained.length)) return;
+  if (sizes.source_length > 0 &&
+      !check(std::max(sizes.source_length, c.model.max_length), trained.source_length))
+    return;
   if (c.model.max_length != trained.length) c.model.max_length = 0;
   c.model.trained_length = trained.length;
   c.model.trained_source_length = trained.source_length;
@@ -123,7 +124,8 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
     c.task.rows->check(layout_of(c.model));  // throws a DataError with lines of the file
   std::int64_t needed = 0;
   try {
-    needed = std::max(model_length(c.task, layout_of(c.model)), source_length(c.task, layout_of(c.model)));
+    const ModelSizes sizes = model_sizes(c.task, layout_of(c.model));
+    needed = std::max(sizes.length, sizes.source_length);
     const std::vector<std::string> names = vocabulary_of(c.task, layout_of(c.model));
     if (trained != nullptr && trained->known()) check_trained(c, *trained, names, report);
   } catch (const DataError& e) {
@@ -251,6 +253,8 @@ Layout layout_of(const ModelConfig& model) {
   if (model.kind != ModelKind::encoder) return Layout::seq2seq;
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
+
+ModelSizes model_sizes(const Config& config) { return model_sizes(config.task, layout_of(config.model)); }
 
 bool generates(const Config& config) {
   const Layout layout = layout_of(config.model);

@@ -44,11 +44,11 @@ DataFile parse_file(const Json& json, const fs::path& run) {
 
 DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_length) {
   const Task& task = checked_task(config);
-  const std::int64_t source = source_length(config, layout);
+  const ModelSizes sizes = model_sizes(config, layout);
   return {.vocabulary = vocabulary_of(config, layout),
           .longest = task.size(config),
-          .length = max_length > 0 ? max_length : model_length(config, layout),
-          .source_length = source > 0 && max_length > 0 ? max_length : source,
+          .length = max_length > 0 ? max_length : sizes.length,
+          .source_length = sizes.source_length > 0 && max_length > 0 ? max_length : sizes.source_length,
           .split_rule = std::string(task.open == nullptr ? "" : kSplitRule),
           .files = task.open == nullptr ? std::vector<DataFile>() : rows_of(config).sources()};
 }

@@ -61,8 +61,7 @@ Dataset::Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, 
       source_(&checked_task(task)),
       data_(split_sizes(task, data)),
       layout_(layout),
-      length_(model_length(task, layout)),
-      source_length_(thimble::source_length(task, layout)),
+      sizes_(model_sizes(task, layout)),
       names_(token_names(task, layout)),
       unknown_(source_->open != nullptr ? rows_of(task).unknown() : kIgnore),
       places_(source_->open != nullptr ? rows_of(task).places() : 0),
@@ -229,14 +228,14 @@ std::int64_t Dataset::shared_with_training(Split split) const {
 void Dataset::start(std::int64_t count, std::int64_t length, Batch& out) const {
   out.sequences = count;
   out.length = length;
-  out.source_length = source_length_;
+  out.source_length = source_length();
   out.rows.clear();
   out.row_labels.clear();
   out.countable_labels.clear();
   const auto cells = static_cast<std::size_t>(count * length), rows = static_cast<std::size_t>(count);
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
-  out.sources.assign(static_cast<std::size_t>(count * source_length_), 0);
+  out.sources.assign(static_cast<std::size_t>(count * source_length()), 0);
   out.source_lengths.resize(layout_ == Layout::seq2seq ? rows : 0);
   out.labels.assign(layout_ == Layout::sequence ? rows : cells, kIgnore);
   out.rows.reserve(out.labels.size());
@@ -246,10 +245,11 @@ void Dataset::start(std::int64_t count, std::int64_t length, Batch& out) const {
 
 void Dataset::add_source(std::int64_t row, Batch& out) const {
   const std::vector<std::int32_t>& input = out.example.input;
-  require<DataError>(std::ssize(input) <= source_length_, "task {}: an input of {} tokens, the longest is {}",
-                     task_.name, input.size(), source_length_);
+  require<DataError>(std::ssize(input) <= source_length(),
+                     "task {}: an input of {} tokens, the longest is {}", task_.name, input.size(),
+                     source_length());
   out.source_lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(input.size());
-  std::ranges::copy(input, out.sources.begin() + row * source_length_);
+  std::ranges::copy(input, out.sources.begin() + row * source_length());
 }
 
 void Dataset::add_row(Split split, std::int64_t index, std::int64_t row, Batch& out) const {
@@ -297,7 +297,7 @@ void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& o
   require<ShapeError>(
       first >= 0 && count >= 0 && (endless || (first <= size(split) && count <= size(split) - first)),
       "dataset: {} {} examples from {}, out of {}", count, split_name(split), first, size(split));
-  start(count, length_, out);
+  start(count, length(), out);
   for (std::int64_t row = 0; row < count; ++row) add_row(split, first + row, row, out);
 }
 
@@ -307,7 +307,7 @@ void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t firs
                       "dataset: step {}: {} rows from {}, in a batch of {}", step, count, first, batch);
   std::vector<std::int64_t>& rows = out.step_rows;
   step_rows(step, batch, first, count, rows);
-  std::int64_t length = sorts_ ? 0 : length_;
+  std::int64_t length = sorts_ ? 0 : sizes_.length;
   for (const std::int64_t row : rows)
     if (sorts_) length = std::max(length, rows_of(task_).length_of(row));
   start(count, length, out);

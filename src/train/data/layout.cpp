@@ -49,16 +49,14 @@ Layout usual_layout(ExampleSize size) {
   return size.target == size.input ? Layout::position : Layout::next;
 }
 
-std::int64_t model_length(const TaskConfig& config, Layout layout) {
+ModelSizes model_sizes(const TaskConfig& config, Layout layout) {
   const Task& task = checked_task(config);
   const ExampleSize size = task.size(config);
   if (task.open != nullptr) rows_of(config).check(layout);
   check_layout(config.name, task, layout, size);
-  return laid_out_length(layout, size);
-}
-
-std::int64_t source_length(const TaskConfig& config, Layout layout) {
-  return layout == Layout::seq2seq ? checked_task(config).size(config).input : 0;
+  return {.vocabulary = std::ssize(vocabulary_of(config, layout)),
+          .length = laid_out_length(layout, size),
+          .source_length = layout == Layout::seq2seq ? size.input : 0};
 }
 
 std::vector<std::string> vocabulary_of(const TaskConfig& config, Layout layout) {

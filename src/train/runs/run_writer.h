@@ -27,6 +27,7 @@ class RunWriter {
   // Returns the checkpoint to go on from; nothing for a run at its beginning.
   const std::optional<Checkpoint>& newest() const { return newest_; }
   bool ended() const;                                                   // whether it is the final one
+  const DataRecord& data() const { return data_; }                      // of training
   const std::string& identity() const { return identity_; }             // of the run
   const std::vector<std::string>& damaged() const { return damaged_; }  // why newer checkpoints are set aside
   const std::vector<std::string>& remarks() const { return remarks_; }  // what else is set aside, or missing

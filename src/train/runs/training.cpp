@@ -28,8 +28,7 @@ TrainingRun::TrainingRun(const Config& config, const TrainOptions& options)
       stop_after_(options.stop_after),
       observer_(options.observer != nullptr ? *options.observer : silent_),
       ranks_(*options.ranks),
-      trainer_(config, ranks_),
-      data_(json_text(to_json(record_of(config)))) {
+      trainer_(config, ranks_) {
   if (directory_.empty()) return;
   if (ranks_.rank() == 0) open(options);
   if (options.resume) share_state();
@@ -193,7 +192,7 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
                 {"step", std::to_string(state_.step)},
                 {"weights_hash", trainer_.model().parameters().hash()},
                 {"config", to_yaml(config_)},
-                {"data", data_},
+                {"data", json_text(to_json(writer_->data()))},
                 {"state", json_text(to_json(state_))}},
                &trainer_.optimizer());
 }

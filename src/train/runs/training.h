@@ -71,7 +71,6 @@ class TrainingRun {
   TrainObserver& observer_;
   Ranks& ranks_;
   Trainer trainer_;
-  const std::string data_;           // the record of the training data, for checkpoints
   HeadLog head_log_;                 // empty: heads are not logged
   std::optional<RunWriter> writer_;  // of rank 0, if there is a run
   RunState state_;

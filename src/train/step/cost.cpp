@@ -128,12 +128,6 @@ std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) 
   return ceil_divide(largest_shard(train), micro_batches_of_shard(train, length));
 }
 
-ModelSizes model_sizes(const Config& config) {
-  const Layout layout = layout_of(config.model);
-  return {std::ssize(token_names(config.task, layout)), model_length(config.task, layout),
-          source_length(config.task, layout)};
-}
-
 Batch full_batch(const Config& config, std::int64_t sequences) {
   const ModelSizes sizes = model_sizes(config);
   const std::int64_t labels = config.model.output.per == OutputPer::sequence ? 1 : sizes.length;

@@ -14,7 +14,7 @@ Dataset make_dataset(const Config& config) {
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
-  return make_model(config, ModelSizes{data.vocabulary(), data.length(), data.source_length()});
+  return make_model(config, data.sizes());
 }
 
 ModelInput model_input(const Batch& batch) {

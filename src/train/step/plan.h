@@ -44,7 +44,4 @@ ModelPlan plan_pass(const Config&, std::int64_t sequences, const PlanOptions&);
 // Returns a batch of sequences of the maximum length, with a label at every position.
 Batch full_batch(const Config&, std::int64_t sequences);
 
-// Returns the sizes of the model's input. Throws DataError as model_length() does.
-ModelSizes model_sizes(const Config&);
-
 }  // namespace thimble

@@ -22,7 +22,7 @@ struct BenchArguments {
 // Returns what is drawn at once to measure generation.
 std::string drawn(const Config& config) {
   return config.task.text.documents == TextForm::stream
-             ? fmt::format("one text of {} tokens", model_length(config.task, layout_of(config.model)))
+             ? fmt::format("one text of {} tokens", model_sizes(config).length)
              : fmt::format("{} documents at once", kSampledDocuments);
 }
 
