@@ -9,7 +9,7 @@ BEGIN {
   # Which files may include a library: include path, then file path, both as regular expressions.
   home["^(cblas|openblas)"] = "^src/engine/kernels/products/backend\\.cpp$"
   home["^Eigen/"] = "^src/inspect/circuits/spectral\\.cpp$"
-  home["^hwy/"] = "^(src/engine|tests)/kernels/"
+  home["^hwy/"] = "^(src|tests)/engine/kernels/"
   home["^yaml-cpp/"] = "^src/train/config/yaml_parser\\.cpp$"
   home["^CLI/"] = "^src/program/cli/(command_line|completion|help)\\.cpp$"
   home["^mpi\\.h$"] = "^src/addons/cluster/mpi\\.cpp$"
@@ -82,6 +82,18 @@ function check_phrases(    expression) {
 }
 
 # Strikes off the terms that this line of a page has, or this line and the one before it.
+# Checks that the scripts and tests that a line names are there.
+function find_paths(    rest, path, text) {
+  rest = $0
+  while (match(rest, /(^|[^A-Za-z0-9_.\/}-])(\.\.\/)?(tests|scripts)\/[a-z0-9_.\/-]+\.(awk|cpp|h|json|mjs|py|sh|txt)/)) {
+    path = substr(rest, RSTART, RLENGTH)
+    rest = substr(rest, RSTART + RLENGTH)
+    sub(/^.*(\.\.\/|[^a-z0-9_.\/-])/, "", path)
+    if ((getline text < path) < 0) violation(FNR, path ": no such file")
+    close(path)
+  }
+}
+
 function find_terms(    both, key, part) {
   both = tolower(line_before " " $0)
   gsub(/ +/, " ", both)
@@ -216,6 +228,8 @@ FNR == 1 {
 { lines = FNR }
 
 file !~ /^(scripts\/check_layout|tests\/scripts\/layout_test|src\/config\/suggest)/ { check_phrases() }
+
+file !~ /^tests\/(CMakeLists\.txt|scripts\/layout_test)/ { find_paths() }
 
 file == "docs/glossary.md" { glossary = 1 }
 file ~ /\.md$/ { find_terms() }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the rules of the code base that a compiler does not: which room includes which, where a library or the
-# terminal may be used, a gradient check for every op, the size of files and floors, words that gave way to others. Prints
-# file:line: rule for each violation, and the lines of the floors.
+# terminal may be used, a gradient check for every op, the size of files and floors, words that gave way to others, paths
+# of scripts and tests. Prints file:line: rule for each violation, and the lines of the floors.
 # Usage: scripts/check_layout.sh [root]   Needs only find, sort and awk.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -42,12 +42,12 @@ NODE_PATH=$PWD/$build/npm/node_modules $build/npm/node_modules/.bin/esbuild src/
   --log-level=warning --outfile=$build/worker.js
 node src/addons/lab/page/build.mjs $build/npm $build/worker.js $build/src/addons/lab/lab.wasm $build/thimble-lab.html
 
-if [[ $mode == test ]]; then node --test tests/lab/{engine,data,opening,page,archive,client}_test.mjs; fi
+if [[ $mode == test ]]; then node --test tests/addons/lab/{engine,data,opening,page,archive,client}_test.mjs; fi
 if [[ $mode == browsers ]]; then
   browsers=()
   for name in chromium firefox; do
     path=$(command -v $name || command -v $name-esr) || { echo "lab: no $name; on Debian: scripts/setup.sh chromium firefox-esr" >&2 && exit 1; }
     browsers+=("$name=$path")
   done
-  node tests/lab/browser_test.mjs $build build/release/thimble "${browsers[@]}"
+  node tests/addons/lab/browser_test.mjs $build build/release/thimble "${browsers[@]}"
 fi

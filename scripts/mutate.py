@@ -211,7 +211,7 @@ class Builder:
         return self.build / f"mutated_{program}"
 
     def program_of(self, test):
-        if test.startswith("cluster/"):
+        if test.startswith("addons/cluster/"):
             return "unit_cluster"
         objects = pathlib.Path("tests/CMakeFiles/unit_common.dir")
         alone = any(f"{objects}/{test}.cpp.o" in c["command"] for c in self.commands)

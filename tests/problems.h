@@ -1,5 +1,5 @@
 // Problems of configs, sweeps and experiments as tests compare them: by place and key. How they read is in
-// tests/config/messages.txt.
+// tests/train/config/messages.txt.
 #pragma once
 
 #include <string>

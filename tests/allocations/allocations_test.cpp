@@ -16,8 +16,8 @@
 #include "inspect/effects/measure_effects.h"
 #include "inspect/scores/score_observer.h"
 #include "thimble/inspect/inspect.h"
+#include "train/config/small_config.h"
 #include "train/files/progress.h"
-#include "train/small_config.h"
 #include "train/step/cost.h"
 #include "train/step/trainer.h"
 

@@ -14,8 +14,8 @@
 
 #include "engine/model/transformer.h"
 #include "thimble/engine/error.h"
+#include "train/config/small_config.h"
 #include "train/data/table/table.h"
-#include "train/small_config.h"
 
 namespace hand_made {
 

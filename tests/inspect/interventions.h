@@ -9,7 +9,7 @@
 
 #include "inspect/effects/measure_effects.h"
 #include "inspect/patching/patching.h"
-#include "train/small_config.h"
+#include "train/config/small_config.h"
 #include "train/step/trainer.h"
 
 namespace thimble {

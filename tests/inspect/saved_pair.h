@@ -4,10 +4,10 @@
 #include <map>
 #include <vector>
 
-#include "files/temporary_directory.h"
 #include "inspect/interventions.h"
 #include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
+#include "train/files/temporary_directory.h"
 
 namespace thimble {
 

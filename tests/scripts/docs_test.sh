@@ -85,7 +85,7 @@ for page in "${pages[@]}"; do
     case $command in
       'docker '*) [[ -f $source/Dockerfile ]] || fail "no Dockerfile" ;;
       'git '* | 'cd '* | 'sudo '* | 'apt '* | 'apt-get '*) ;;
-      scripts/* | .ci/*) [[ -x $source/$program ]] || fail "no such script" ;;
+      scripts/* | tests/* | .ci/*) [[ -x $source/$program ]] || fail "no such script" ;;
       mpirun\ *' build/'*) presets_exist "${command#mpirun -n [0-9] }" || fail "no such preset" ;;  # run by mpi_test.sh
       python3\ -m\ thimble.*) [[ -f $source/python/$(cut -d ' ' -f 3 <<<"$command" | tr . /).py ]] || fail "no such module" ;;
       python3\ *) [[ -f $source/$argument ]] || fail "no such script" ;;

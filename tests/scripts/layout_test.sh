@@ -69,7 +69,7 @@ rejects src/inspect/effects/planted.cpp '#include "thimble/inspect/circuits.h"' 
 accepts src/inspect/report/planted.cpp $'#include "thimble/inspect/scores.h"\n#include "inspect/trace/trace_observer.h"'
 rejects src/program/sweep/planted.cpp '#include "program/cli/table.h"' 1 "program/sweep may not include program/cli"
 rejects src/program/cli/planted.cpp '#include "addons/lab/session.h"' 1 "program/cli may not include addons/lab"
-accepts tests/cli/planted.cpp '#include "program/cli/table.h"'
+accepts tests/program/cli/planted.cpp '#include "program/cli/table.h"'
 rejects src/train/step/planted.cpp '#include "thimble/thimble.h"' 1 "in no floor"
 rejects src/train/step/planted.cpp '#include "train/none/x.h"' 1 "in no room"
 rejects src/train/step/planted.cpp '#include "thimble/train/none.h"' 1 "in no room"
@@ -114,11 +114,11 @@ rejects src/inspect/report/planted.cpp 'Eigen::MatrixXd m;' 1 "Eigen is used onl
 rejects src/engine/kernels/planted.cpp '#include <lapacke.h>' 1 "LAPACK is not called"
 rejects src/inspect/report/other.cpp 'void dgeev_(const char*);' 1 "LAPACK is not called"
 rejects src/inspect/report/planted.cpp 'int f() { return LAPACKE_dgesvd(1); }' 1 "LAPACK is not called"
-rejects tests/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is not called"
+rejects tests/engine/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAPACK is not called"
 rejects src/train/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/train/config/yaml_parser.cpp"
 rejects src/train/step/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/train/config/yaml_parser.cpp"
-rejects tests/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
-rejects src/engine/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src/engine|tests)/kernels/"
+rejects tests/train/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
+rejects src/engine/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src|tests)/engine/kernels/"
 rejects src/program/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/program/cli/(command_line|completion|help).cpp"
 rejects src/train/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/engine/core/random.cpp"
 rejects src/engine/autograd/planted.cpp '#include <catch2/catch.hpp>' 1 "allowed only in tests/"
@@ -166,6 +166,10 @@ rm "$tree/include/thimble/engine/ops.h"
 
 rejects tests/package-lock.json $'{\n"resolved": "https://registry.example/x.tgz"}' 2 "a lock file names a registry"
 accepts tests/package-lock.json '{"integrity": "sha512-x", "funding": {"url": "https://example.org"}}'
+
+rejects docs/planted.md $'\nRun `scripts/none.sh` first.' 2 "scripts/none.sh: no such file"
+rejects docs/planted.md 'A [test](../tests/ops/none_test.cpp) and `scripts/empty.sh`.' 1 "tests/ops/none_test.cpp: no such file"
+accepts src/engine/core/planted.cpp '// scripts/empty.sh, build/tests/none.sh and `tests/reference*.h`'
 
 # Retired words, and terms that a page must say.
 rejects src/engine/core/planted.cpp $'int f();\nstruct Culprit {};' 2 "Culprit: a retired name; use NonFinite"

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 thimble, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-sys.path += [f"{source}/scripts", f"{source}/tests/scripts"]
+sys.path += [f"{source}/tests/fixtures", f"{source}/tests/scripts"]
 from fixture_ngram import cross_entropy, kneser_ney
 from statistics_list import Report
 

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 
 thimble, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-sys.path += [f"{source}/python", f"{source}/scripts"]
+sys.path += [f"{source}/python", f"{source}/tests/fixtures"]
 import fixture_microgpt
 from thimble.safetensors_file import read
 

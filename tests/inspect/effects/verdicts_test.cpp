@@ -1,0 +1,231 @@
+// Verdicts on models whose heads were set by hand, so that it is known which head the model depends on.
+#include "thimble/inspect/verdict.h"
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "inspect/hand_made.h"
+#include "source_directory.h"
+#include "thimble/inspect/inspect.h"
+#include "thimble/train/run.h"
+#include "train/files/checkpoint.h"
+#include "train/files/temporary_directory.h"
+#include "train/step/trainer.h"
+
+using namespace thimble;
+
+namespace {
+
+// A head of one layer that attends to the mirrored position, or else to its own, and adds `weight` of the
+// token there to the answer.
+struct MirrorHead {
+  double weight = 1;
+  bool mirrors = true;
+};
+
+Config reversal(std::int64_t heads) {
+  Config config = hand_made::mirror().config;
+  config.model.heads = heads;
+  config.data.test = 300;
+  return config;
+}
+
+// Returns the report on a model that reverses 8 tokens with these heads.
+InspectReport report_on(const std::vector<MirrorHead>& heads, double confidence = 10,
+                        const InspectOptions& options = {.sequences = 300, .examples = 0}) {
+  Config config = reversal(std::ssize(heads));
+  const TemporaryDirectory directory;
+  const Dataset dataset = make_dataset(config);
+  Transformer model(config.model, {dataset.vocabulary(), dataset.length()});
+  hand_made::Maker make(model);
+  make.start_layer(0, 2);
+  make.set_confidence(confidence);
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    make.use_head(static_cast<std::int64_t>(h));
+    for (std::int64_t p = 0; p < make.time(); ++p)
+      make.match(p, make.position(heads[h].mirrors ? make.time() - 1 - p : p), make.position(p),
+                 hand_made::kSharp);
+    make.copy_token_to_answer(heads[h].weight);
+  }
+  save_weights(directory / "weights", model.parameters(), {});
+  return inspect({config, directory / "weights"}, options);
+}
+
+std::vector<std::string> verdicts_of(const InspectReport& report) {
+  std::vector<std::string> names;
+  for (const HeadReport& head : report.heads) names.emplace_back(verdict_name(head.label.verdict));
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a head that a model depends on is important, one that it ignores is redundant", "[inspect]") {
+  const InspectReport report = report_on({{1}, {0}});
+  CHECK(report.baseline.accuracy == 1);
+  CHECK(verdicts_of(report) == Names{"important", "redundant"});
+  CHECK(report.heads[1].label.name == "mirror");
+  CHECK(report.joint.pairs.empty());  // no two heads cost nothing
+  CHECK(report.joint.removable_by_importance == 1);
+  CHECK(report.joint.removable_greedily == 1);
+  CHECK(report.joint.removable_alone == 1);
+}
+
+TEST_CASE("two heads that do the same are backups for each other", "[inspect]") {
+  const InspectReport report = report_on({{1}, {1}});
+  CHECK(report.baseline.accuracy == 1);
+  CHECK(verdicts_of(report) == Names{"backup", "backup"});
+  REQUIRE(report.joint.groups.size() == 1);
+  CHECK(report.joint.groups[0].effect.accuracy_change < -0.8);
+  CHECK((report.heads[0].label.group == std::vector<HeadId>{{0, 1}}));
+  CHECK_THAT(report.heads[1].label.sentence, StartsWith("mirror") && ContainsSubstring("backup for 0.0: "));
+  CHECK(report.heads[0].effects.zero.accuracy_change == 0);
+  CHECK(report.joint.removable_alone == 2);
+  CHECK(report.joint.removable_greedily == 1);
+}
+
+TEST_CASE("of three heads that do the same, no pair matters, but all three do", "[inspect]") {
+  const InspectReport report = report_on({{1}, {1}, {1}, {0}});
+  CHECK(verdicts_of(report) == Names{"backup", "backup", "backup", "redundant"});
+  REQUIRE(report.joint.groups.size() == 1);
+  CHECK((report.joint.groups[0].heads == std::vector<HeadId>{{0, 0}, {0, 1}, {0, 2}}));
+  CHECK(report.joint.pairs.size() == 6);
+  for (const JointEffect& pair : report.joint.pairs) CHECK_FALSE(pair.costly);
+  CHECK(report.joint.exact);
+  CHECK_THAT(report.heads[0].label.sentence, ContainsSubstring("backup for 0.1, 0.2: ablating all costs"));
+}
+
+TEST_CASE("a head whose removal improves the loss is harmful", "[inspect]") {
+  const InspectReport report = report_on({{1}, {0.97, false}});
+  CHECK(report.baseline.accuracy == 1);
+  CHECK(verdicts_of(report) == Names{"important", "harmful"});
+  CHECK(report.heads[1].effects.zero.loss_change < -0.3);
+  CHECK_THAT(report.heads[1].label.sentence, ContainsSubstring("harmful: ablating it lowers the loss by"));
+  CHECK(report.joint.removable_greedily == 1);
+}
+
+TEST_CASE("heads that cost a little are no backups for each other, however many there are", "[inspect]") {
+  // Each costs less than the smallest effect, and a pair costs the sum of both.
+  const InspectReport report = report_on({{1}, {0.004}, {0.004}, {0.004}}, 0.5);
+  REQUIRE(report.joint.pairs.size() == 3);
+  const Effect& pair = report.joint.pairs[0].effect;
+  CHECK(report.heads[1].effects.zero.loss_change < report.scale.smallest_loss);
+  CHECK_THAT(pair.loss_change, WithinRel(2 * report.heads[1].effects.zero.loss_change, 0.05));
+  for (const std::size_t head : {1, 2, 3}) CHECK(report.heads[head].label.verdict == Verdict::redundant);
+}
+
+TEST_CASE("a leak is a label exactly where it is above the smallest effect", "[inspect]") {
+  int small = 0, large = 0;
+  for (const double weight : {1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.02, 0.1, 0.3}) {
+    const InspectReport report = report_on({{1}, {weight}}, 0.5);
+    const Effect& effect = report.heads[1].effects.zero;
+    INFO("weight " << weight << ": " << effect.loss_change << " of " << report.scale.smallest_loss);
+    CHECK(effect.loss_change > 0);
+    const bool counts = effect.loss_change >= report.scale.smallest_loss;
+    (counts ? large : small) += 1;
+    CHECK(verdicts_of(report) == Names{"important", counts ? "important" : "redundant"});
+  }
+  CHECK(small >= 5);
+  CHECK(large >= 2);
+}
+
+TEST_CASE("the smallest effect of interest can be set", "[inspect]") {
+  const std::vector<MirrorHead> heads = {{1}, {0.003}};
+  const InspectReport usual = report_on(heads, 0.5);
+  CHECK(verdicts_of(usual)[1] == "redundant");
+  CHECK_THAT(usual.scale.chance_loss, WithinAbs(std::log(8), 0.01));
+  CHECK_THAT(usual.scale.smallest_loss, WithinRel(0.01 * usual.scale.chance_loss, 1e-12));
+  CHECK_THAT(usual.scale.smallest_accuracy, WithinRel(0.01 * (1 - usual.scale.chance_accuracy), 1e-12));
+  const InspectReport fine =
+      report_on(heads, 0.5, {.sequences = 300, .examples = 0, .smallest_effect = 0.0001});
+  CHECK(verdicts_of(fine)[1] == "important");
+}
+
+TEST_CASE("an effect within the rounding error is none", "[inspect]") {
+  Effect zero = {2e-6, 0, {1e-6, 3e-6}, {0, 0}, 1e-9, 1};
+  EffectScale scale;
+  scale.smallest_accuracy = 0.01;
+  scale.smallest_loss = 1e-6;
+  CHECK(judge_heads({&zero, 1}, scale)[0] == Verdict::important);
+  scale.rounding_loss = 2.5e-6;
+  CHECK(judge_heads({&zero, 1}, scale)[0] == Verdict::not_enough);
+  scale.smallest_loss = 1e-3;
+  CHECK(judge_heads({&zero, 1}, scale)[0] == Verdict::unused);
+}
+
+TEST_CASE("the rounding error is that of the precision, and grows with the logits", "[inspect]") {
+  const double unit = std::numeric_limits<Real>::epsilon();
+  // Two answers are equally likely.
+  const double usual = report_on({{1}, {1, false}}, 1).scale.rounding_loss,
+               large = report_on({{1}, {1, false}}, 1e4).scale.rounding_loss;
+  CHECK(usual > 0.1 * unit);
+  CHECK(usual < 50 * unit);
+  CHECK(large > 1e3 * usual);
+}
+
+TEST_CASE("verdicts are corrected for the number of heads", "[inspect]") {
+  const Effect weak = {0.5, -0.2, {0.1, 0.9}, {-0.3, -0.1}, 0.01, 0.01}, none = {0, 0, {0, 0}, {0, 0}};
+  EffectScale scale;
+  scale.smallest_accuracy = scale.smallest_loss = 0.01;
+  CHECK(judge_heads(std::vector{weak}, scale)[0] == Verdict::important);
+  std::vector<Effect> many(8, none);
+  many[0] = weak;
+  CHECK(judge_heads(many, scale)[0] == Verdict::not_enough);
+  CHECK(judge_heads(many, scale)[1] == Verdict::unused);
+  scale.at_chance = true;
+  CHECK(judge_heads(many, scale)[0] == Verdict::at_chance);
+}
+
+TEST_CASE("accuracy decides before loss, and a wide interval is no evidence", "[inspect]") {
+  EffectScale scale;
+  scale.smallest_accuracy = scale.smallest_loss = 0.01;
+  const auto verdict = [&](const Effect& effect) { return judge_heads({&effect, 1}, scale)[0]; };
+  CHECK(verdict({-0.5, -0.2, {-0.6, -0.4}, {-0.3, -0.1}, 0, 0}) == Verdict::important);
+  CHECK(verdict({0.5, 0.2, {0.4, 0.6}, {0.1, 0.3}, 0, 0}) == Verdict::harmful);
+  CHECK(verdict({-0.5, -0.001, {-0.6, -0.4}, {-0.002, 0.001}, 0, 0.3}) == Verdict::harmful);
+  CHECK(verdict({0.5, 0.001, {0.4, 0.6}, {-0.001, 0.002}, 0, 0.3}) == Verdict::important);
+  CHECK(verdict({0.005, 0, {0.001, 0.0099}, {0, 0}, 0, 1}) == Verdict::unused);
+  CHECK(verdict({0.005, 0, {-0.001, 0.0101}, {0, 0}, 0.1, 1}) == Verdict::not_enough);
+  CHECK(verdict({0, 0, {0, 0}, {-0.011, 0.001}, 1, 0.4}) == Verdict::not_enough);
+}
+
+TEST_CASE("verdicts have names", "[inspect]") {
+  const std::pair<Verdict, const char*> names[] = {
+      {Verdict::important, "important"},  {Verdict::harmful, "harmful"}, {Verdict::backup, "backup"},
+      {Verdict::redundant, "redundant"},  {Verdict::unused, "unused"},   {Verdict::at_chance, "at_chance"},
+      {Verdict::not_enough, "not_enough"}};
+  for (const auto& [verdict, name] : names) CHECK(verdict_name(verdict) == name);
+}
+
+TEST_CASE("untrained heads of every config get no label", "[inspect][slow]") {
+  int heads = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    Config config = open_config(entry.path().string());
+    if (attention_layers(config.model).empty()) continue;
+    config.train.threads = 1;
+    const int seeds = sizeof(Real) == sizeof(float) ? 6 : 1;
+    config.train.precision = sizeof(Real) == 8 ? Precision::float64 : Precision::float32;
+    for (int seed = 0; seed < seeds; ++seed) {
+      const TemporaryDirectory directory;
+      const Dataset dataset = make_dataset(config);
+      const std::unique_ptr<Model> model = make_model(config.model, dataset);
+      model->init(static_cast<std::uint64_t>(100 + seed));
+      save_weights(directory / "weights", model->parameters(), {});
+      const InspectReport report =
+          inspect({config, directory / "weights"}, {.sequences = 100, .examples = 0});
+      INFO(entry.path().filename() << ", seed " << seed);
+      CHECK(report.scale.at_chance);
+      for (const HeadReport& head : report.heads) {
+        CHECK(head.label.name.empty());
+        CHECK(head.label.verdict == Verdict::at_chance);
+        ++heads;
+      }
+    }
+  }
+  CHECK(heads >= (sizeof(Real) == sizeof(float) ? 200 : 30));
+}

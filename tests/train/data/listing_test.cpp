@@ -1,0 +1,172 @@
+#include "thimble/train/listing.h"
+
+#include "catch.h"
+#include "small_rows.h"
+#include "thimble/engine/error.h"
+#include "thimble/train/json.h"
+#include "train/data/task_page.h"
+
+using namespace thimble;
+using namespace thimble::rows;
+
+namespace {
+
+const Names kNames = {"a", "bcd", "e"};
+
+// The longest line of a text.
+std::size_t widest(const std::string& text) {
+  std::size_t widest = 0;
+  for (std::size_t start = 0, end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1)
+    widest = std::max(widest, end - start);
+  return widest;
+}
+
+}  // namespace
+
+TEST_CASE("sequences of training come as the steps see them, over epochs", "[data]") {
+  for (const std::int64_t train : {100, 0}) {  // 100: three steps an epoch, ten sequences left out
+    const Dataset data =
+        dataset({.name = "copy", .symbols = 4, .length = 6, .min_length = 2}, Layout::position, train);
+    const auto sequences = first_sequences(data, Split::train, 200, 30);
+    REQUIRE(sequences.size() == 200);
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const Sequence& s = sequences[static_cast<std::size_t>(i)];
+      const Batch batch = step(data, i / 30, 30, 0, 30);
+      const auto length = static_cast<std::size_t>(batch.lengths[static_cast<std::size_t>(i % 30)]);
+      Tokens tokens = row(batch.tokens, i % 30, 6), labels = row(batch.labels, i % 30, 6);
+      tokens.resize(length);
+      labels.resize(length);
+      CHECK(s.tokens == tokens);
+      CHECK(s.labels == labels);
+      Example e;
+      data.example(Split::train, s.index, e);
+      CHECK(s.tokens == e.input);
+      CHECK(s.labels == e.target);
+    }
+  }
+}
+
+TEST_CASE("sequences of the other splits come by index", "[data]") {
+  const Dataset data = dataset();
+  for (const Split split : {Split::validation, Split::test}) {
+    const auto sequences = first_sequences(data, split, 40, 30);
+    for (std::int64_t i = 0; i < 40; ++i) {
+      const Sequence& s = sequences[static_cast<std::size_t>(i)];
+      Example e;
+      data.example(split, i, e);
+      CHECK(s.index == i);
+      CHECK(s.tokens == e.input);
+      CHECK(s.labels == e.target);
+    }
+  }
+  CHECK_THROWS_AS(first_sequences(data, Split::validation, 41, 30), DataError);
+  CHECK_THROWS_WITH(first_sequences(data, Split::validation, 41, 30),
+                    ContainsSubstring("the validation split has 40 sequences, not 41"));
+}
+
+TEST_CASE("sequences are laid out as the model reads them", "[data]") {
+  const auto next =
+      first_sequences(dataset({.name = "sort", .symbols = 9, .length = 4}, Layout::next), Split::test, 5, 1);
+  for (const Sequence& s : next) {
+    CHECK(s.tokens.size() == 7);
+    CHECK(Tokens(s.labels.begin(), s.labels.begin() + 3) == Tokens(3, kIgnore));
+    CHECK(Tokens(s.labels.begin() + 3, s.labels.end() - 1) == Tokens(s.tokens.begin() + 4, s.tokens.end()));
+  }
+  const auto one =
+      first_sequences(dataset({.name = "parity", .length = 9}, Layout::sequence), Split::test, 5, 1);
+  for (const Sequence& s : one) {
+    CHECK(s.tokens.size() == 9);
+    CHECK(s.labels.size() == 1);
+  }
+}
+
+TEST_CASE("the usual layout goes by the sizes", "[data]") {
+  CHECK(usual_layout({4, 4}) == Layout::position);
+  CHECK(usual_layout({4, 1}) == Layout::sequence);
+  CHECK(usual_layout({4, 3}) == Layout::next);
+  CHECK(usual_layout({3, 4}) == Layout::next);
+}
+
+TEST_CASE("answers stand below what they answer", "[data]") {
+  CHECK(token_text(kNames, Tokens{0, kIgnore, 1}) == "a . bcd");
+  CHECK(example_text(kNames, Tokens{0, 1, 0}, Tokens{1, kIgnore, 2}, 80) ==
+        "input   a   bcd a\n"
+        "answer  bcd .   e\n");
+  CHECK(example_text(kNames, Tokens{0, 1, 0}, Tokens{2}, 80) ==
+        "input   a bcd a\n"
+        "answer  e\n");
+  CHECK(example_text(kNames, Tokens{0, 1, 0, 2}, Tokens{1, kIgnore, 2, 0}, 15) ==
+        "input   a   bcd\n"
+        "answer  bcd .\n"
+        "input   a e\n"
+        "answer  e a\n");
+  CHECK(example_text(kNames, Tokens{1, 1}, Tokens{1}, 1) == "input   bcd\ninput   bcd\nanswer  bcd\n");
+}
+
+TEST_CASE("a long vocabulary is shortened in the middle", "[data]") {
+  CHECK(vocabulary_text(kNames, 80) == "3 tokens: a bcd e");
+  CHECK(vocabulary_text({"x"}, 80) == "1 token: x");
+  const Names many = tasks::number_tokens({.symbols = 1000});
+  const std::string text = vocabulary_text(many, 40);
+  CHECK(text == "1000 tokens: 0 1 2 3 ... 996 997 998 999");
+  CHECK(text.size() == 40);
+}
+
+TEST_CASE("positions that an answer depends on are listed as ranges", "[data]") {
+  const TaskConfig config{.name = "histogram", .symbols = 2, .length = 7};
+  const Example e{.input = {0, 0, 0, 1, 0, 1, 1}, .target = {5, 5, 5, 4, 5, 4, kIgnore}};
+  const std::string zero = "0-2 4\n", one = "3 5-6\n";
+  CHECK(relevant_text(config, e, 80) == "    0  4        " + zero + "    1  4        " + zero +
+                                            "    2  4        " + zero + "    3  3        " + one +
+                                            "    4  4        " + zero + "    5  3        " + one);
+  CHECK(relevant_text(config, {.input = {0, 1, 0, 1, 0}, .target = {3, kIgnore, kIgnore, kIgnore, kIgnore}},
+                      20) == "    0  2        0 2\n                4\n");
+  CHECK(relevant_text({.name = "induction", .length = 2}, {.input = {7, 8, 7}, .target = {8, 7, 8}}, 80) ==
+        "    0  8        none\n    1  7        none\n    2  8        1\n");
+  CHECK(json_text(relevant_json(config, e)) ==
+        "[[0,1,2,4],[0,1,2,4],[0,1,2,4],[3,5,6],[0,1,2,4],[3,5,6],[]]");
+}
+
+TEST_CASE("the page of every task is complete and 80 columns wide", "[data]") {
+  for (const std::string_view name : task_names()) {
+    const TaskConfig config = usual(name);
+    INFO(name);
+    const Json keys = {{"length", 16}, {"symbols", 10}};
+    const TaskPage page = task_page(config, keys, 42, 2);
+    CHECK(widest(page.text) <= 80);
+    const Task& task = find_task(name);
+    for (const std::string& part :
+         {std::string(name) + ": " + std::string(task.summary),
+          std::string("keys         length=16, symbols=10"),
+          "vocabulary   " + std::to_string(task.tokens(config).size()) + " token",
+          fmt::format("chance       {:.2f} %", 100 * task.chance(config)), std::string("lowest loss  "),
+          std::string("\ninput   "), std::string("\nanswer  ")})
+      CHECK_THAT(page.text, ContainsSubstring(part));
+    CHECK(page.json["definition"] == task.definition);
+    CHECK(page.json["keys"] == keys);
+    CHECK(page.json["chance"] == task.chance(config));
+    CHECK(page.json["floor"].is_null() == (task.floor == nullptr));
+    REQUIRE(page.json["examples"].size() == 2);
+    const auto& example = page.json["examples"][0];
+    const Tokens input = example["input"], target = example["target"];
+    CHECK(example["input_text"] == token_text(task.tokens(config), input, config.input_tokens()));
+    CHECK(example["target_text"] == token_text(task.tokens(config), target, config.target_tokens()));
+    CHECK(example["relevant"] == relevant_json(config, {input, target}));
+  }
+}
+
+TEST_CASE("the page of a file states the output that suits all rows", "[data]") {
+  const auto per = [](std::string_view target_of_even, std::string_view target_of_odd) {
+    TaskConfig config{.name = "file", .file = "t.tsv"};
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+      text += fmt::format("{} a\t{}\n", i, i % 2 == 0 ? target_of_even : target_of_odd);
+    config.rows = std::make_shared<Table>(TableTexts{.main = {config.file, text}});
+    return task_page(config, {}, 42, 0).json["per"].get<std::string>();
+  };
+  CHECK(per("b", "c") == "sequence");
+  CHECK(per("b c", "_ c") == "position");
+  CHECK(per("b", "b c") == "next");
+  CHECK_THROWS_WITH(per("b", "_ c"), ContainsSubstring("t.tsv:1: 1 answer for 2 tokens"));
+  CHECK(task_page(usual("reverse"), {}, 42, 0).json["per"] == "position");
+}

@@ -1,0 +1,144 @@
+// The cost of a config, its memory, and when that does not suffice.
+#include "train/step/cost.h"
+
+#include <cmath>
+#include <string>
+
+#include "catch.h"
+#include "thimble/train/json.h"
+#include "train/config/small_config.h"
+#include "train/files/thread_pool.h"
+#include "train/step/eval_sums.h"
+#include "train/step/trainer.h"
+
+using namespace thimble;
+
+namespace {
+
+constexpr double kBytes = sizeof(Real);
+
+// Returns the bytes of both packed forms of every matrix.
+double packed_bytes(const Config& config) {
+  const Trainer trainer(config);
+  return kBytes * static_cast<double>(PackedWeights::size(trainer.model().parameters()));
+}
+
+}  // namespace
+
+TEST_CASE("a micro-batch is sized by the length, and in training by the shard", "[train]") {
+  CHECK(micro_batch(1) == 256);
+  CHECK(micro_batch(100) == 2);
+  CHECK(micro_batch(256) == 1);
+  CHECK(micro_batch(8192) == 1);
+  TrainConfig train;
+  train.batch = 11;
+  train.shards = 4;
+  CHECK(largest_micro_batch(train, 16) == 3);
+  CHECK(largest_micro_batch(train, 128) == 2);
+  train.batch = 12;
+  CHECK(largest_micro_batch(train, 16) == 3);
+  train.batch = 50;  // 13 sequences, 6 at most at once: 5 + 4 + 4
+  CHECK(micro_batches_of_shard(train, 37) == 3);
+  CHECK(largest_micro_batch(train, 37) == 5);
+}
+
+TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[train]") {
+  Config config = small_config();
+  config.train.shards = 3;
+  const double count = step_cost(config).parameters;
+  CHECK(packed_bytes(config) > 2 * kBytes * 0.8 * count);
+  CHECK(count == static_cast<double>(Trainer(config).model().parameters().count()));
+  const MemoryEstimate adam = training_memory(config);
+  CHECK(adam.parameters == kBytes * count + packed_bytes(config));
+  CHECK(adam.gradients == 3 * kBytes * count);
+  CHECK(training_memory(config, 2).gradients == 2.5 * kBytes * count);
+  CHECK(training_memory(config, 3).gradients == (1 + 2.0 / 3) * kBytes * count);
+  CHECK(adam.optimizer == 2 * kBytes * count);
+  config.train.optimizer.name = OptimizerKind::sgd;
+  CHECK(training_memory(config).optimizer == kBytes * count);
+  config.train.precision = Precision::float64;
+  CHECK(training_memory(config).gradients == 3 * 8 * count);
+}
+
+TEST_CASE("every thread has activations of its own", "[train]") {
+  Config config = small_config();
+  const double one = training_memory(config).activations;
+  CHECK(one > 0);
+  config.train.threads = 5;
+  CHECK(training_memory(config).activations == 5 * one);
+  config.train.threads = 0;
+  CHECK(training_memory(config).activations == static_cast<double>(usable_cores()) * one);
+}
+
+TEST_CASE("logging heads takes another model and tape", "[train]") {
+  Config config = small_config();
+  const MemoryEstimate before = training_memory(config);
+  config.train.log_heads = true;
+  const MemoryEstimate after = training_memory(config);
+  CHECK(after.parameters == 2 * before.parameters);
+  CHECK(after.activations > before.activations);
+}
+
+TEST_CASE("an evaluation has no gradients, a check of the model's gradients is in double", "[train]") {
+  Config config = small_config();
+  const double count = step_cost(config).parameters;
+  const MemoryEstimate evaluation = evaluation_bound(config, 100'000);
+  CHECK(evaluation.parameters == kBytes * count + packed_bytes(config));
+  CHECK(evaluation.checkpoint == 3 * kBytes * count);
+  CHECK(evaluation.gradients + evaluation.optimizer == 0);
+  CHECK(evaluation.activations > 0);
+  const std::int64_t at_once = micro_batch(config.task.length);
+  CHECK(evaluation.sums == sizeof(EvalSums) * std::ceil(1e5 / static_cast<double>(at_once)));
+  CHECK(evaluation_bound(config, 200'000).sums > 1.9 * evaluation.sums);
+  CHECK(evaluation_bound(config, 100'000, true).sequences > 0);
+  const MemoryEstimate check = model_check_memory(small_config());
+  CHECK(check.parameters == 8 * count);
+  CHECK(check.gradients == 8 * count);
+  CHECK(check.activations > 0);
+}
+
+TEST_CASE("an estimate must fit, a bound twice over", "[train]") {
+  const MemoryEstimate memory = training_memory(small_config());
+  CHECK(memory_shortage(memory, memory.total()).empty());
+  CHECK_THAT(memory_shortage(memory, memory.total() - 1), StartsWith("this config needs about "));
+  CHECK(memory_shortage(memory, memory.total() / 2, true).empty());
+  CHECK_THAT(memory_shortage(memory, memory.total() / 2 - 1, true), StartsWith("this may need up to "));
+}
+
+TEST_CASE("a refusal gives the parts, what there is, and the keys that the largest part grows with",
+          "[train]") {
+  Config config = small_config();
+  config.train.precision = Precision::float32;
+  config.model.d_model = 8192;
+  config.model.d_ff = 8192;
+  config.train.shards = 24;
+  const std::string message = memory_shortage(training_memory(config), 3.5 * (1 << 30));
+  CAPTURE(message);
+  CHECK_THAT(message, ContainsSubstring(" of memory, but only 3.5 GiB is left:\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  parameters        4.5 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  gradients        36.0 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  optimizer         3.0 GiB\n"));
+  CHECK_THAT(message, ContainsSubstring("\n  activations "));
+  CHECK_THAT(message, ContainsSubstring("\nlower train.shards, "));
+  config.train.shards = 1;
+  CHECK_THAT(memory_shortage(training_memory(config), 1), ContainsSubstring("\nlower model.d_model, "));
+  config = small_config();
+  config.task.length = 8192;
+  CHECK_THAT(memory_shortage(training_memory(config), 1),
+             ContainsSubstring("\nlower task.length, train.threads, "));
+  config = small_config();
+  config.data.test = 1'000'000'000;
+  CHECK_THAT(memory_shortage(training_memory(config), 1),
+             ContainsSubstring("\nlower data.validation or data.test"));
+}
+
+TEST_CASE("bounds grow with what they are bounds of", "[train]") {
+  const Config config = rich_config();
+  const double few = inspection_bound(config, 10).total();
+  CHECK(inspection_bound(config, 1000).total() > few);
+  CHECK(inspection_bound(config, 10, 10).total() > few);
+  CHECK(inspection_bound(config, 10, 10, ReportOutput::json).total() >
+        inspection_bound(config, 10, 10).total());
+  CHECK(tracing_bound(config, 10).total() > tracing_bound(config).total());
+  CHECK(tracing_bound(writing_config(), 0, 8).total() > tracing_bound(writing_config()).total());
+}
