@@ -23,9 +23,9 @@ struct ScoreKind {
 
   std::string_view name;                  // in a config
   Parameter parameter = Parameter::none;  // of the score
-  bool product = true;                    // q^T M k, where M is the parameter or the identity
-  bool scaled = false;                    // divided by sqrt(Dk)
-  bool softmax = true;                    // makes weights of the scores; false: scores are the weights
+  bool product = true;  // q^T M k of q and k as they are; M is the parameter or the identity
+  bool scaled = false;  // divided by sqrt(Dk)
+  bool softmax = true;  // makes weights of the scores; false: scores are the weights
 
   bool matrices() const { return parameter == Parameter::matrices; }
 };
@@ -36,7 +36,7 @@ inline constexpr ScoreKind kScoreKinds[] = {
     {.name = "dot"},
     {.name = "general", .parameter = ScoreKind::Parameter::matrices},
     {.name = "additive", .parameter = ScoreKind::Parameter::vectors, .product = false},
-    {.name = "cosine", .product = false, .scaled = true},
+    {.name = "cosine", .product = false, .scaled = true},  // Dk cos(q, k) / sqrt(Dk), of normalized q and k
     {.name = "linear", .softmax = false},
     {.name = "none", .product = false}};
 

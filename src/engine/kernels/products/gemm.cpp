@@ -44,7 +44,7 @@ HWY_INLINE void fetch(const Real* row) {
   if constexpr (kPanel > kLine) hwy::Prefetch(row + kPanel / 2);
 }
 
-// Fetches one row after the other.
+// Fetches a row at each step of the inner index, from `row` on; null: nothing.
 struct Ahead {
   const Real* row = nullptr;
   std::int64_t stride = 0;
@@ -79,22 +79,20 @@ HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, cons
 }
 
 // Computes rows i to i + M - 1 of c = start + a b, with these rows of a. The panels of b are `panel` elements apart,
-// and their rows ldb. `next`: of the next rows of a.
+// and their rows ldb. Fetches what is about to be read for the first time: the tile of c after each one; a panel of
+// b while the first rows are at the one before it; and once per call the next rows of a, which `next` steps through.
 template <int M>
 void multiply_rows(MatrixView c, ConstMatrixView start, std::int64_t i, Left a, const Real* b,
                    std::int64_t panel, std::int64_t ldb, std::int64_t k, Ahead next) {
-  const std::int64_t rows_left = std::min<std::int64_t>(M, c.rows - i - M);
+  const std::int64_t next_rows = std::min<std::int64_t>(M, c.rows - i - M);
   for (std::int64_t j = 0; j < c.cols; j += kPanel, b += panel) {
     const std::int64_t columns = std::min(kPanel, c.cols - j);
-    const bool last = j + kPanel >= c.cols;
+    const bool is_first = i == 0, is_last = j + kPanel >= c.cols;
     Ahead ahead;
-    if (i == 0 && !last) {
-      ahead = {b + panel, ldb};
-    } else if (i == 0 || j == 0) {
-      ahead = next;
-    }
-    const Real* const to = last ? c.row(i + M) : c.row(i) + j + kPanel;
-    for (std::int64_t r = 0; r < (last ? rows_left : M); ++r) fetch(to + r * c.stride);
+    if (is_first && !is_last) ahead = {b + panel, ldb};
+    if (is_first ? is_last : j == 0) ahead = next;
+    const Real* const next_tile = is_last ? c.row(i + M) : c.row(i) + j + kPanel;
+    for (std::int64_t r = 0; r < (is_last ? next_rows : M); ++r) fetch(next_tile + r * c.stride);
     const MatrixView tile = c.row_block(i, M).column_block(j, columns);
     const ConstMatrixView from{start.row(i) + j, M, columns, start.stride};
     if (ahead.row == nullptr) {
@@ -126,9 +124,9 @@ void compute_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op
       Ahead next;
       if (transposed) {
         left = {a.data + i, 1, a.stride};
-        next = {a.data + std::min(i + M + kTileRows, c.rows) - 1, a.stride};
+        next = {a.data + std::min(i + M + kTileRows, c.rows) - 1, a.stride};  // the end of the next columns
       } else if (a.stride == k) {
-        next = {a.data + std::min(i + M, c.rows - 1) * a.stride, kLine};
+        next = {a.data + std::min(i + M, c.rows - 1) * a.stride, kLine};  // the next rows, one after another
       }
       if (packs) {
         pack_columns<M>(tile, a.data + i, a.stride, k);
@@ -193,8 +191,8 @@ namespace {
 
 constexpr std::int64_t kDepth = HWY_STATIC_DISPATCH(kDepth);
 constexpr std::int64_t kBlockColumns = 256;  // of b at a time
-constexpr std::int64_t kNear = 1024;         // bytes between rows of an operand that is read in place
-constexpr std::int64_t kFewRows = 64;        // of a; with more of them, b is packed from half of kNear on
+constexpr std::int64_t kNear = 1024;   // the most bytes from row to row of an operand that is read in place
+constexpr std::int64_t kFewRows = 64;  // of a; more of them use a packed b, which pays from kNear / 2 on
 
 std::int64_t panel_columns() { return HWY_DYNAMIC_DISPATCH(panel_columns)(); }
 
