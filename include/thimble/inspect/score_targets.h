@@ -34,10 +34,10 @@ class ScoreTargets {
   // The visible target keys of one score, and its sums over eligible queries.
   struct Sum {
     std::vector<Cell> cells;
-    std::vector<Rival>
-        rivals;  // whose weights add up to the same_class baseline, with those of other queries
-    // By key: the share by which it counts for queries of which it is no target; empty: not at all.
-    std::vector<double> other_queries;
+    // The same_class baseline is the sum of the weights of the rivals, each by its share, and those of every key for
+    // all visible queries of which it is no target, each by the share of the key; empty: none.
+    std::vector<Rival> rivals;
+    std::vector<double> other_queries;  // by key
     bool has_rivals = false;
     double chance = 0, attainable = 0;
     std::int64_t eligible = 0;
@@ -71,6 +71,8 @@ class ScoreTargets {
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
   }
+  // Returns the first query that can attend to the key.
+  std::int64_t first_query(std::int64_t key) const { return visibility_ == Visibility::earlier ? key : 0; }
   // By ContentScore, and then by kind.
   const std::vector<Sum>& sums() const { return sums_; }
 

@@ -102,19 +102,21 @@ std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pas
   const auto move = [random = Random(seed, Stream::inspect), pass](std::int64_t first, Site site,
                                                                    const Shape&, MatrixView value) {
     constexpr std::uint32_t kNudge = 2;  // resampling pairs use 1
-    constexpr std::int64_t kBits = 128, kMaxLayers = 1 << 16;
+    constexpr std::int64_t kWords = 4, kBits = 32;
     constexpr Real kStep = std::numeric_limits<Real>::epsilon();
-    const auto where =
-        static_cast<std::uint32_t>(static_cast<std::int64_t>(site.kind) * kMaxLayers + site.layer);
-    std::array<std::uint32_t, 4> words{};
     for (std::int64_t row = 0; row < value.rows; ++row) {
-      // Counts rows of all chunks, which have at most 2^24 each.
-      const auto number = static_cast<std::uint64_t>((first << 24) + (site.position << 12) + row);
-      for (std::int64_t c = 0; c < value.cols; ++c) {
-        if (c % kBits == 0)
-          words = random.words(number, where + static_cast<std::uint32_t>(c / kBits << 8), kNudge + pass);
-        const bool up = (words[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1) != 0;
-        value.row(row)[c] *= 1 + (up ? kStep : -kStep);
+      // A draw gives the signs of 128 columns; its counter has the first sequence, the position and the row, and the
+      // site and these columns, at distances that keep them apart in all but huge models.
+      const std::int64_t at = (first << 24) + (site.position << 12) + row;
+      const std::int64_t of_site = (static_cast<std::int64_t>(site.kind) << 16) + site.layer;
+      for (std::int64_t begin = 0, draw = 0; begin < value.cols; begin += kWords * kBits, ++draw) {
+        const auto words = random.words(static_cast<std::uint64_t>(at),
+                                        static_cast<std::uint32_t>(of_site + (draw << 8)), kNudge + pass);
+        const std::int64_t columns = std::min(kWords * kBits, value.cols - begin);
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const bool is_up = (words[static_cast<std::size_t>(c / kBits)] >> (c % kBits) & 1) != 0;
+          value.row(row)[begin + c] *= 1 + (is_up ? kStep : -kStep);
+        }
       }
     }
     return value.rows;

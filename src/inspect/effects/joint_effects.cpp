@@ -103,9 +103,10 @@ class JointMeasurement {
     return heads;
   }
 
-  // Ablates every costless head a alone, and with every other b. From the last block to the first, so that the
-  // inputs of a's block are always those of the whole model; then with a ablated, so that those of b's block
-  // are those without a.
+  // Ablates every costless head a alone, and with every other b. A pass starts at a block with the input that the
+  // latest pass through the block before it left. So a goes from the last block to the first: until it is ablated
+  // alone, all passes start at its block or later, and the input there is that of the whole model. After that, the
+  // later blocks have inputs without a, which are those of b, as b goes from the last block to the first, too.
   void measure_pairs() {
     std::vector<SetPass> series{{{}, 0}};
     const std::vector<std::size_t> order = last_first(costless_);
@@ -204,7 +205,7 @@ class JointMeasurement {
     std::vector<std::size_t> removed, rest(heads_.size());
     std::iota(rest.begin(), rest.end(), std::size_t{0});
     while (!rest.empty()) {
-      std::vector<SetPass> series{{removed, 0}};
+      std::vector<SetPass> series{{removed, 0}};  // the inputs of all others, which go from the last block on
       for (const std::size_t head : last_first(rest)) {
         series.push_back({removed, block(head)});
         series.back().heads.push_back(head);

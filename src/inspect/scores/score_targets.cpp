@@ -63,8 +63,8 @@ ScoreTargets ScoreTargets::cross(std::int64_t queries, std::span<const std::int3
   return {queries, source, Visibility::source, task, special_tokens};
 }
 
-// Adds the targets that the task states, as a whole and by kind. Their rivals are the candidates, each of which
-// counts by targets / candidates, as if attention on the candidates were shared equally.
+// Adds the targets that the task states, as a whole and by kind. The rivals of a query's targets are its candidates:
+// a head that attends to the class and not to the member has targets / candidates of its weight on the targets.
 void ScoreTargets::add_task(const TaskTargets& task) {
   std::vector<std::vector<std::int64_t>> candidates = keys_by_query(task.candidates, queries_);
   for (std::int64_t i = 0; i < queries_; ++i)
@@ -103,17 +103,16 @@ void ScoreTargets::add_tokens(std::span<const std::int32_t> tokens) {
   for (const ContentScore score : {same_token, duplicate_token, induction}) add_other_queries(sums_[score]);
 }
 
-// Makes the rivals of a target the same key for other queries, of which it is no target: their mean weight is
-// what the key gets whatever the token of the query. A target of all queries is its own rival.
+// Compares a target with the same key for the queries of which it is no target: their mean weight is what the key
+// gets whatever the token of the query. As each of the key's targets has that mean as its baseline, each of the other
+// queries counts by targets / others. A target of all queries is its own rival.
 void ScoreTargets::add_other_queries(Sum& sum) const {
   sum.has_rivals = true;
-  sum.other_queries.assign(to_index(keys_), 0);
-  for (const auto& [query, key] : sum.cells) ++sum.other_queries[to_index(key)];
+  std::vector<double> targets(to_index(keys_), 0);
+  for (const auto& [query, key] : sum.cells) ++targets[to_index(key)];
   for (std::int64_t j = 0; j < keys_; ++j) {
-    double& share = sum.other_queries[to_index(j)];
-    const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
-    const double others = static_cast<double>(queries_ - first) - share;
-    share = others > 0 ? share / others : 0;
+    const double others = static_cast<double>(queries_ - first_query(j)) - targets[to_index(j)];
+    sum.other_queries.push_back(others > 0 ? targets[to_index(j)] / others : 0);
   }
   for (const auto& [query, key] : sum.cells)
     if (sum.other_queries[to_index(key)] == 0) sum.rivals.push_back({query, key, 1});
@@ -137,8 +136,7 @@ void TargetCounts::add(const ScoreTargets& targets) {
   group.sequences += 1;
   for (std::int64_t k = 0; k < targets.keys(); ++k) {
     const std::int32_t token = targets.tokens()[to_index(k)];
-    const std::int64_t first = targets.visibility() == Visibility::earlier ? k : 0;
-    const auto queries = static_cast<double>(targets.queries() - first);
+    const auto queries = static_cast<double>(targets.queries() - targets.first_query(k));
     pairs_[token] += queries;
     pairs_at_[k][token] += queries;
   }

@@ -56,8 +56,8 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   counts_ = counts;
   for (std::int64_t j = 0; counts != nullptr && j < targets.keys(); ++j) {
     double& token = token_[targets.tokens()[at(j)]];
-    const std::int64_t first = visibility_ == Visibility::earlier ? j : 0;
-    for (std::int64_t i = first; i < targets.queries(); ++i) token += weights[at(i * keys_ + j)];
+    for (std::int64_t i = targets.first_query(j); i < targets.queries(); ++i)
+      token += weights[at(i * keys_ + j)];
   }
   const TargetCounts::Group* const group = counts == nullptr ? nullptr : &counts->of(targets);
   for (std::size_t s = 0; s < targets.sums().size(); ++s)

@@ -269,6 +269,10 @@ void Dataset::lay_out(std::int64_t row, Batch& out) const {
   const std::int64_t offset = row * out.length;
   out.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(used);
   const auto tokens = out.tokens.begin() + offset;
+  // position  tokens: x1 x2 x3           labels: y1 y2 y3
+  // sequence  tokens: x1 x2 x3           labels: y1, one per row
+  // next      tokens: x1 x2 x3 y1 y2     labels: -  -  y1 y2 y3
+  // seq2seq   tokens: <begin> y1 y2 y3   labels: y1 y2 y3 <end>
   std::int64_t first_label = layout_ == Layout::sequence ? row : offset, labels = size.target;
   if (layout_ == Layout::seq2seq) {
     add_source(row, out);
@@ -280,7 +284,7 @@ void Dataset::lay_out(std::int64_t row, Batch& out) const {
   }
   if (layout_ == Layout::next) {
     std::copy(target.begin(), target.end() - 1, tokens + size.input);
-    first_label += size.input - 1;  // the last input token is where the first target is predicted
+    first_label += size.input - 1;
   }
   std::ranges::copy(target, out.labels.begin() + first_label);
   for (std::int64_t i = first_label; i < first_label + labels; ++i) {

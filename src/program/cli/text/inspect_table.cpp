@@ -13,7 +13,6 @@ namespace thimble::cli {
 namespace {
 
 constexpr const ScoreInfo& kTaskTarget = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
-constexpr std::size_t kScoreColumns = 2;  // in 80 columns
 
 double strength_of(std::span<const HeadScore> scores, std::string_view name) {
   const HeadScore& score = find_score(scores, name);
@@ -77,9 +76,11 @@ std::string table_legend(const std::vector<TextTable::Column>& columns, bool par
 }
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  constexpr std::size_t kUsual = 89, kScore = 9;  // where there is more room, there are more scores
+  // Two scores up to that width, and another one for each kScore beyond it. Where columns do not fit, the scores go
+  // first, from the last one on, then grad.imp, then entropy.
+  constexpr std::size_t kUsual = 89, kScore = 9;
   const std::vector<const ScoreInfo*> scores =
-      most_informative_columns(report, kScoreColumns + (width - std::min(width, kUsual)) / kScore);
+      most_informative_columns(report, 2 + (std::max(width, kUsual) - kUsual) / kScore);
   std::vector<TextTable::Column> columns{{.title = "entropy", .rank = 2}};
   for (const ScoreInfo* score : scores)
     columns.push_back({.title = std::string(score->column), .min_width = kScore});
