@@ -34,7 +34,7 @@ refuse '^thimble: --threads 5000: must be an integer from 0 to 4096$' train "$co
 refuse '^thimble: --sequences first: must be an integer from 1 to 1000000000$' inspect run --sequences first
 refuse '^thimble: --split tset: must be one of train, validation, test, did you mean test\?$' eval run --split tset
 refuse '^thimble: --out requires a value: --out DIR; see' train "$configs/reverse.yaml" --out
-refuse 'thimble trace RUN takes one argument; quote the tokens: thimble trace RUN "a b c"$' trace 3 1 4
+refuse '^thimble: tokens are one argument; quote the tokens: thimble trace RUN "a b c"$' trace 3 1 4
 refuse 'quote the tokens: thimble trace RUN "a b c"$' trace 3 1 4 run
 mkdir run
 refuse 'quote the tokens: thimble trace RUN "3 1 4"$' trace run 3 1 4
@@ -58,6 +58,9 @@ short=(train.steps=2 train.schedule.warmup=1 data.validation=10 data.test=10)
 weights=runs/reverse/checkpoints/final.safetensors
 remedy "^thimble: $weights: is named like a file of weights, and no run directory; give (--weights $weights)\$" eval "$weights"
 expect 0 '^test ' "${remedied[@]}"
+refuse '^thimble: 0 1: .*: (--clean 0 --corrupted 1)$' patch runs/reverse 0 1
+[[ $output =~ (--clean .*) ]]
+expect 0 '^clean ' patch runs/reverse ${BASH_REMATCH[1]}
 refuse 'reverse.yaml:1:1: is a config, not a sweep; thimble train .*reverse.yaml trains it, a sweep has config: ' sweep reverse
 [[ $output =~ (thimble train [^ ]*) ]]
 expect 0 '^test ' ${BASH_REMATCH[1]#thimble } "${short[@]}" --out again

@@ -68,7 +68,7 @@ void ModelArguments::require_one_text(const std::string& input, const std::strin
   // Without a run, one of the arguments may be the run.
   const bool known = std::filesystem::is_directory(run);
   throw ConfigError(
-      fmt::format("{0} takes one argument; quote the tokens: {0} \"{1}\"", before, known ? text : "a b c"));
+      fmt::format("tokens are one argument; quote the tokens: {} \"{}\"", before, known ? text : "a b c"));
 }
 
 void warn_of_changes(const std::vector<FileChange>& changes) {

@@ -127,6 +127,11 @@ int run_patch(InspectArguments& arguments) {
   require<ConfigError>(
       !arguments.edges || (!arguments.clean && !arguments.heads.some()),
       "--edges measures every edge over many pairs; leave out --clean, --corrupted and --heads");
+  const std::vector<std::string>& pair = arguments.model.overrides;
+  if (pair.size() == 2 && parse_number<std::int64_t>(pair[0]) && parse_number<std::int64_t>(pair[1]))
+    throw ConfigError(fmt::format(
+        "{0} {1}: a pair is given by options; for these test sequences: --clean {0} --corrupted {1}", pair[0],
+        pair[1]));
   const ModelSource model = arguments.open();
   require_bound_fits(
       arguments.bound(model.config, std::max({arguments.options.sequences, arguments.pairs, kCandidates})));
