@@ -75,6 +75,7 @@ struct TaskConfig {
   TextOptions text{};
   std::shared_ptr<const Rows> rows{};  // what is in them; null until open_config opens them
 
+  std::int64_t shortest() const { return min_length > 0 ? min_length : length; }
   // Returns how the tokens of an input, and of a target, are joined to a text.
   Tokenization input_tokens() const;
   Tokenization target_tokens() const;
@@ -122,31 +123,31 @@ struct ExampleSize {
 // A task. Its functions may be called from any thread with any config that `check` accepts, `size` with any
 // in range; `sample` and `at` allocate nothing once the example has enough capacity.
 struct Task {
-  std::string_view summary;            // one line
-  std::string_view definition;         // exact rule, meaning of the keys, and source
-  std::vector<std::string_view> keys;  // of TaskConfig that the task reads; setting others is an error
-  bool causal = false;                 // answers occur later in the input, so the mask must be causal
-  bool sparse = false;                 // some positions have no answer; not possible in next layout
+  std::string_view summary{};            // one line
+  std::string_view definition{};         // exact rule, meaning of the keys, and source
+  std::vector<std::string_view> keys{};  // of TaskConfig that the task reads; setting others is an error
+  bool causal = false;                   // answers occur later in the input, so the mask must be causal
+  bool sparse = false;                   // some positions have no answer; not possible in next layout
   bool continues = false;  // every answer is the next token of the input, so models can go on with it
 
   // Throws DataError when the values of keys break a rule together. Null: there is no such rule.
   void (*check)(const TaskConfig&) = nullptr;
-  std::vector<std::string> (*tokens)(const TaskConfig&);  // names of the vocabulary, by id
-  ExampleSize (*size)(const TaskConfig&);
+  std::vector<std::string> (*tokens)(const TaskConfig&) = nullptr;  // names of the vocabulary, by id
+  ExampleSize (*size)(const TaskConfig&) = nullptr;
 
   // Overwrite both sequences of the example. A task either draws its inputs with `sample`, or lists them with
   // `at`, index 0 .. distinct_inputs - 1, to be divided among the splits; the other function is null.
   void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
-  double (*distinct_inputs)(const TaskConfig&);  // number of inputs; may be infinity
+  double (*distinct_inputs)(const TaskConfig&) = nullptr;  // number of inputs; may be infinity
   // Reads the data files, with the record of a trained model if it is not null, see Rows. Null: the task has none.
   std::shared_ptr<const Rows> (*open)(const TaskConfig&, const DataRecord* trained) = nullptr;
 
   // Returns the accuracy of the best constant answer.
-  double (*chance)(const TaskConfig&);
-  // Returns the lowest mean cross entropy of an answer that a model can reach on new inputs, nats. Null:
-  // unknown.
-  double (*floor)(const TaskConfig&) = nullptr;
+  double (*chance)(const TaskConfig&) = nullptr;
+  // Returns the lowest mean cross entropy of an answer that a model can reach on new inputs, nats: 0 if inputs
+  // determine the answers. Null: unknown.
+  double (*floor)(const TaskConfig&) = [](const TaskConfig&) { return 0.0; };
   std::vector<std::string_view> special{};  // tokens that are marks, not content, such as "="
   // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
   // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not
@@ -194,6 +195,8 @@ void draw(const TaskConfig& config, SampleRng& rng, Example& example) {
 }
 // Appends all positions of the input, as Task::candidates.
 void all_positions(const TaskConfig&, const Example&, std::size_t i, std::vector<std::int32_t>& keys);
+// Appends all positions of the input that hold answer `i`, as Task::relevant.
+void answer_positions(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys);
 // Returns how many such sequences exist.
 double count_symbol_sequences(const TaskConfig&);
 
@@ -203,7 +206,20 @@ std::vector<std::string> opening_tokens(const TaskConfig&);  // "(", "[", "{", "
 ExampleSize one_per_position(const TaskConfig&);             // {length, length}
 ExampleSize one_per_sequence(const TaskConfig&);             // {length, 1}
 double one_in_symbols(const TaskConfig&);                    // 1 / symbols
-double zero(const TaskConfig&);
+double one_half(const TaskConfig&);
+
+// Returns a task whose inputs are uniform symbols and whose answers are one of these per position, but for its texts and
+// what an answer depends on.
+template <auto set_target>
+Task symbol_task() {
+  return {.keys = {"symbols", "length", "min_length"},
+          .tokens = number_tokens,
+          .size = one_per_position,
+          .sample = draw<sample_symbols, set_target>,
+          .distinct_inputs = count_symbol_sequences,
+          .chance = one_in_symbols,
+          .vary = draw<vary_symbols, set_target>};
+}
 
 // The functions of a task whose rows come from files. Throw DataError when they are not open.
 void check_rows(const TaskConfig&);

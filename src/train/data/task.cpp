@@ -58,8 +58,8 @@ std::vector<std::int32_t> special_tokens(const TaskConfig& config) {
 namespace tasks {
 
 std::int64_t sample_length(const TaskConfig& config, SampleRng& rng) {
-  const bool varies = config.min_length > 0 && config.min_length < config.length;
-  return varies ? config.min_length + rng.below(config.length - config.min_length + 1) : config.length;
+  const std::int64_t shortest = config.shortest();
+  return shortest < config.length ? shortest + rng.below(config.length - shortest + 1) : shortest;
 }
 
 void sample_symbols(const TaskConfig& config, SampleRng& rng, std::vector<std::int32_t>& out) {
@@ -77,9 +77,14 @@ void all_positions(const TaskConfig&, const Example& example, std::size_t, std::
   for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back(static_cast<std::int32_t>(j));
 }
 
+void answer_positions(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
+  for (std::size_t j = 0; j < example.input.size(); ++j)
+    if (example.input[j] == example.target[i]) keys.push_back({static_cast<std::int32_t>(j)});
+}
+
 double count_symbol_sequences(const TaskConfig& config) {
   double count = 0;
-  for (std::int64_t n = config.min_length > 0 ? config.min_length : config.length; n <= config.length; ++n)
+  for (std::int64_t n = config.shortest(); n <= config.length; ++n)
     count += portable::power(static_cast<double>(config.symbols), n);
   return count;
 }
@@ -107,7 +112,7 @@ std::vector<std::string> opening_tokens(const TaskConfig& config) {
 ExampleSize one_per_position(const TaskConfig& config) { return {config.length, config.length}; }
 ExampleSize one_per_sequence(const TaskConfig& config) { return {config.length, 1}; }
 double one_in_symbols(const TaskConfig& config) { return 1 / static_cast<double>(config.symbols); }
-double zero(const TaskConfig&) { return 0; }
+double one_half(const TaskConfig&) { return 0.5; }
 
 }  // namespace tasks
 

@@ -96,11 +96,6 @@ double distinct_inputs(const TaskConfig& config) {
   return static_cast<double>(config.length) * cells * sum;
 }
 
-void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<Relevant>& keys) {
-  const auto odd = std::ranges::find(example.input, example.target[0]);
-  keys.push_back({static_cast<std::int32_t>(odd - example.input.begin())});
-}
-
 }  // namespace
 
 Task task() {
@@ -122,8 +117,7 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
-          .floor = zero,
-          .relevant = relevant,
+          .relevant = answer_positions,
           .kinds = {"odd point"},
           .candidates = all_positions,
           .vary = sample};

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -63,13 +62,6 @@ double distinct_inputs(const TaskConfig&) {
 
 double chance(const TaskConfig&) { return 1 / static_cast<double>(2 * kCount); }
 
-// The position of the adjective.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
-  if (example.target[i] == kIgnore) return;
-  const auto end = std::ranges::find(example.input, example.target[i]);
-  keys.push_back({static_cast<std::int32_t>(end - example.input.begin())});
-}
-
 // The positions of all adjectives.
 void candidates(const TaskConfig&, const Example&, std::size_t, std::vector<std::int32_t>& keys) {
   for (std::int32_t j = 0; j < kChosen; ++j) keys.push_back(j);
@@ -86,15 +78,13 @@ Task task() {
           "temperature speed. There are 8 scales. At the name of a scale the answer is its adjective, big at "
           "`size`; other positions have no answer. A name must find both of its opposite adjectives, but the "
           "answers tell them apart. It has no keys.",
-      .keys = {},
       .sparse = true,
       .tokens = tokens,
       .size = size,
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
-      .floor = zero,
-      .relevant = relevant,
+      .relevant = answer_positions,
       .kinds = {"adjective"},
       .candidates = candidates,
       .vary = sample};

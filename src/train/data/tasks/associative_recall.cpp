@@ -145,7 +145,6 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = chance,
-          .floor = zero,
           .relevant = relevant,
           .kinds = {"value of key"},
           .candidates = candidates,

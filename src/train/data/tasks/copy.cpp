@@ -12,20 +12,14 @@ void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Rele
 }  // namespace
 
 Task task() {
-  return {.summary = "the input as it is",
-          .definition =
-              "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
-              "is the same sequence.",
-          .keys = {"symbols", "length", "min_length"},
-          .tokens = number_tokens,
-          .size = one_per_position,
-          .sample = draw<sample_symbols, set_target>,
-          .distinct_inputs = count_symbol_sequences,
-          .chance = one_in_symbols,
-          .floor = zero,
-          .relevant = relevant,
-          .kinds = {"source"},
-          .vary = draw<vary_symbols, set_target>};
+  Task task = symbol_task<set_target>();
+  task.summary = "the input as it is";
+  task.definition =
+      "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
+      "is the same sequence.";
+  task.relevant = relevant;
+  task.kinds = {"source"};
+  return task;
 }
 
 }  // namespace thimble::tasks::copy

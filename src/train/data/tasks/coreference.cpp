@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -108,13 +107,6 @@ double distinct_inputs(const TaskConfig&) { return kSentences; }
 // Animals and places are equally likely, and so is each noun among them.
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
-// The position of the noun that is the answer.
-void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
-  if (example.target[i] == kIgnore) return;
-  const auto noun = std::ranges::find(example.input, example.target[i]);
-  keys.push_back({static_cast<std::int32_t>(noun - example.input.begin())});
-}
-
 // The positions of both nouns.
 void candidates(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
   constexpr std::int32_t kFirst = token(kAnimals, 0), kEnd = token(kAnimalVerbs, 0);
@@ -135,15 +127,13 @@ Task task() {
               "either order, so only the adjective determines the answer, and as it comes after `it`, the "
               "mask must be none. It has no keys. Winograd schemas, Levesque, Davis and Morgenstern 2012; "
               "the example is that of Uszkoreit 2017 on the Transformer.",
-          .keys = {},
           .sparse = true,
           .tokens = tokens,
           .size = size,
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = chance,
-          .floor = zero,
-          .relevant = relevant,
+          .relevant = answer_positions,
           .kinds = {"referent"},
           .candidates = candidates,
           .vary = vary};

@@ -193,13 +193,11 @@ Task task() {
           "zero before a day of one digit on that digit, and the century of a short year on the first of "
           "its digits. It has no keys. Dates are the exercise on attention of the course Sequence Models, "
           "Ng 2018, after Bahdanau, Cho and Bengio 2015.",
-      .keys = {},
       .tokens = tokens,
       .size = size,
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
-      .floor = zero,
       .special = {"_", "-", "/", ".", ","},
       .relevant = relevant,
       .kinds = {"year", "month", "day"},

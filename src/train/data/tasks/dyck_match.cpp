@@ -23,8 +23,7 @@ std::vector<std::string> tokens(const TaskConfig& config) {
 // Draws a word in which, where both are possible, a bracket has the direction of the one before it with
 // probability same / 4.
 void draw(const TaskConfig& config, SampleRng& rng, std::int64_t same, Example& example) {
-  const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
-  const std::int64_t n = shortest + 2 * rng.below((config.length - shortest) / 2 + 1);
+  const std::int64_t n = config.shortest() + 2 * rng.below((config.length - config.shortest()) / 2 + 1);
   auto& [input, target] = example;
   input.resize(static_cast<std::size_t>(n));
   target.resize(static_cast<std::size_t>(n));
@@ -59,7 +58,6 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) { draw(con
 // Counts walks of n steps up or down between 0 and `depth` that end at 0, each with symbols^(n/2) words.
 double distinct_inputs(const TaskConfig& config) {
   const auto depth = static_cast<std::size_t>(std::min(config.depth, config.length / 2));
-  const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
   std::vector<double> words(depth + 3, 0), before;  // words[h + 1]: prefixes with h open brackets
   words[1] = 1;
   double count = 0;
@@ -67,7 +65,7 @@ double distinct_inputs(const TaskConfig& config) {
     before = words;
     for (std::size_t h = 0; h <= depth; ++h)
       words[h + 1] = static_cast<double>(config.symbols) * before[h] + before[h + 2];
-    if (n >= shortest && n % 2 == 0) count += words[1];
+    if (n >= config.shortest() && n % 2 == 0) count += words[1];
   }
   return count;
 }
@@ -109,7 +107,6 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
-          .floor = zero,
           .relevant = relevant,
           .kinds = {"opening bracket"},
           .candidates = candidates,

@@ -50,7 +50,6 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
 // Counts prefixes by how many brackets are open, before the mistake and after it.
 double distinct_inputs(const TaskConfig& config) {
   const auto depth = static_cast<std::size_t>(std::min(config.depth, config.length));
-  const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
   const auto symbols = static_cast<double>(config.symbols);
   std::vector<double> right(depth + 3, 0), wrong = right, right_before, wrong_before;  // [h + 1]: h open
   right[1] = 1;
@@ -65,12 +64,10 @@ double distinct_inputs(const TaskConfig& config) {
       if (h == 0) wrong[1] += symbols * right_before[1];
       total += right[h + 1] + wrong[h + 1];
     }
-    if (n >= shortest) count += total;
+    if (n >= config.shortest()) count += total;
   }
   return count;
 }
-
-double half(const TaskConfig&) { return 0.5; }
 
 // All positions up to the answer.
 void relevant(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) {
@@ -100,8 +97,7 @@ Task task() {
           .size = one_per_position,
           .sample = sample,
           .distinct_inputs = distinct_inputs,
-          .chance = half,
-          .floor = zero,
+          .chance = one_half,
           .relevant = relevant,
           .kinds = {"bracket"},
           .vary = sample};

@@ -66,6 +66,7 @@ Task task() {
       .distinct_inputs = count_rows,
       .open = open,
       .chance = row_chance,
+      .floor = nullptr,
       .vary = vary};
 }
 

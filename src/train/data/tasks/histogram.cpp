@@ -29,13 +29,12 @@ void set_target(const TaskConfig& config, Example& example) {
 // P(count c) = sum_n n C(n-1, c-1) p^(c-1) (1-p)^(n-c) / sum_n n.
 double chance(const TaskConfig& config) {
   const auto longest = static_cast<std::size_t>(config.length);
-  const std::size_t shortest = config.min_length > 0 ? static_cast<std::size_t>(config.min_length) : longest;
   std::vector<double> log_factorial(longest + 1, 0), share(longest + 1, 0);
   for (std::size_t k = 1; k <= longest; ++k)
     log_factorial[k] = log_factorial[k - 1] + portable::log(static_cast<double>(k));
   const double p = one_in_symbols(config), log_p = portable::log(p), log_q = portable::log(1 - p);
   double asked = 0;
-  for (std::size_t n = shortest; n <= longest; ++n) {
+  for (auto n = static_cast<std::size_t>(config.shortest()); n <= longest; ++n) {
     for (std::size_t c = 1; c <= n; ++c)
       share[c] += static_cast<double>(n) *
                   portable::exp(log_factorial[n - 1] - log_factorial[c - 1] - log_factorial[n - c] +
@@ -54,24 +53,20 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 }  // namespace
 
 Task task() {
-  return {.summary = "how often each token occurs in the input",
-          .definition =
-              "Inputs are `length` (or min_length to length) independent uniform symbols out of "
-              "`symbols`; answer i is how often input i occurs in the whole input, itself included, "
-              "from 1 to length. It is `hist` of RASP (Weiss, Goldberg and Yahav, \"Thinking Like "
-              "Transformers\", ICML 2021).",
-          .keys = {"symbols", "length", "min_length"},
-          .check = check,
-          .tokens = tokens,
-          .size = one_per_position,
-          .sample = draw<sample_symbols, set_target>,
-          .distinct_inputs = count_symbol_sequences,
-          .chance = chance,
-          .floor = zero,
-          .relevant = relevant,
-          .kinds = {"equal token"},
-          .candidates = all_positions,
-          .vary = draw<vary_symbols, set_target>};
+  Task task = symbol_task<set_target>();
+  task.summary = "how often each token occurs in the input";
+  task.definition =
+      "Inputs are `length` (or min_length to length) independent uniform symbols out of "
+      "`symbols`; answer i is how often input i occurs in the whole input, itself included, "
+      "from 1 to length. It is `hist` of RASP (Weiss, Goldberg and Yahav, \"Thinking Like "
+      "Transformers\", ICML 2021).";
+  task.check = check;
+  task.tokens = tokens;
+  task.chance = chance;
+  task.relevant = relevant;
+  task.kinds = {"equal token"};
+  task.candidates = all_positions;
+  return task;
 }
 
 }  // namespace thimble::tasks::histogram

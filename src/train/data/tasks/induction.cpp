@@ -18,8 +18,7 @@ void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
 // Puts rounds of a random length, down to half of `length`, behind a random number of random tokens: neither a
 // distance nor a position leads to the answer.
 void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  const std::int64_t half = (config.length + 1) / 2;
-  const std::int64_t shortest = config.min_length > 0 ? std::min(half, config.min_length) : half;
+  const std::int64_t shortest = std::min((config.length + 1) / 2, config.shortest());
   const auto period = static_cast<std::size_t>(shortest + rng.below(config.length - shortest + 1));
   const auto n =
       2 * period - 1 +
@@ -38,8 +37,7 @@ ExampleSize size(const TaskConfig& config) { return {2 * config.length - 1, 2 * 
 // Answers within the first round are independent of the tokens before them. With several lengths, the start
 // of the second round must be guessed as well, so no model reaches this bound.
 double floor(const TaskConfig& config) {
-  const std::int64_t shortest = config.min_length > 0 ? config.min_length : config.length;
-  const double mean = 0.5 * static_cast<double>(shortest + config.length);
+  const double mean = 0.5 * static_cast<double>(config.shortest() + config.length);
   return (mean - 1) / (2 * mean - 1) * portable::log(static_cast<double>(config.symbols));
 }
 

@@ -42,7 +42,6 @@ Task task() {
           .at = at,
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
-          .floor = zero,
           .special = {"="},
           .relevant = relevant,
           .kinds = {"operand"}};

@@ -27,8 +27,6 @@ double distinct_inputs(const TaskConfig& config) {
   return count_symbol_sequences({.symbols = 2, .length = config.length, .min_length = config.min_length});
 }
 
-double half(const TaskConfig&) { return 0.5; }
-
 // All positions, as flipping any bit flips the answer.
 void relevant(const TaskConfig&, const Example& example, std::size_t, std::vector<Relevant>& keys) {
   for (std::size_t j = 0; j < example.input.size(); ++j) keys.push_back({static_cast<std::int32_t>(j)});
@@ -49,8 +47,7 @@ Task task() {
           .size = one_per_sequence,
           .sample = sample,
           .distinct_inputs = distinct_inputs,
-          .chance = half,
-          .floor = zero,
+          .chance = one_half,
           .relevant = relevant,
           .kinds = {"bit"},
           .vary = vary};

@@ -192,14 +192,12 @@ Task task() {
           "whom, cat>dog at `chased` and fox>dog at `pushed`; other positions have no answer. So one "
           "position needs two others at once, which the words around it determine, also those after it: "
           "the mask must be none. It has no keys. Semantic roles, Gildea and Jurafsky 2002.",
-      .keys = {},
       .sparse = true,
       .tokens = tokens,
       .size = size,
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
-      .floor = zero,
       .relevant = relevant,
       .kinds = {"agent", "patient"},
       .candidates = candidates,

@@ -14,21 +14,15 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
 }  // namespace
 
 Task task() {
-  return {.summary = "the input backwards",
-          .definition =
-              "Inputs are `length` (or min_length to length) independent uniform symbols; answer i is "
-              "input n-1-i, n the input's length. As in tutorial 6 of the deep-learning course of the "
-              "University of Amsterdam (Lippe 2020).",
-          .keys = {"symbols", "length", "min_length"},
-          .tokens = number_tokens,
-          .size = one_per_position,
-          .sample = draw<sample_symbols, set_target>,
-          .distinct_inputs = count_symbol_sequences,
-          .chance = one_in_symbols,
-          .floor = zero,
-          .relevant = relevant,
-          .kinds = {"source"},
-          .vary = draw<vary_symbols, set_target>};
+  Task task = symbol_task<set_target>();
+  task.summary = "the input backwards";
+  task.definition =
+      "Inputs are `length` (or min_length to length) independent uniform symbols; answer i is "
+      "input n-1-i, n the input's length. As in tutorial 6 of the deep-learning course of the "
+      "University of Amsterdam (Lippe 2020).";
+  task.relevant = relevant;
+  task.kinds = {"source"};
+  return task;
 }
 
 }  // namespace thimble::tasks::reverse

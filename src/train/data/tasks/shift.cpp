@@ -20,23 +20,18 @@ void relevant(const TaskConfig& config, const Example& example, std::size_t i, s
 }  // namespace
 
 Task task() {
-  return {.summary = "the input shifted by some positions, with wrap-around",
-          .definition =
-              "Inputs are `length` (or min_length to length) independent uniform symbols out of `symbols`; "
-              "answer i is input (i - offset) mod n, n the input's length: the sequence is rotated by "
-              "`offset` positions to the right. A head that solves it attends a fixed distance back, as do "
-              "the previous-token heads of Elhage et al., \"A Mathematical Framework for Transformer "
-              "Circuits\" (2021).",
-          .keys = {"symbols", "length", "min_length", "offset"},
-          .tokens = number_tokens,
-          .size = one_per_position,
-          .sample = draw<sample_symbols, set_target>,
-          .distinct_inputs = count_symbol_sequences,
-          .chance = one_in_symbols,
-          .floor = zero,
-          .relevant = relevant,
-          .kinds = {"source"},
-          .vary = draw<vary_symbols, set_target>};
+  Task task = symbol_task<set_target>();
+  task.summary = "the input shifted by some positions, with wrap-around";
+  task.definition =
+      "Inputs are `length` (or min_length to length) independent uniform symbols out of `symbols`; "
+      "answer i is input (i - offset) mod n, n the input's length: the sequence is rotated by "
+      "`offset` positions to the right. A head that solves it attends a fixed distance back, as do "
+      "the previous-token heads of Elhage et al., \"A Mathematical Framework for Transformer "
+      "Circuits\" (2021).";
+  task.keys = {"symbols", "length", "min_length", "offset"};
+  task.relevant = relevant;
+  task.kinds = {"source"};
+  return task;
 }
 
 }  // namespace thimble::tasks::shift

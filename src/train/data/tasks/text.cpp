@@ -57,6 +57,7 @@ Task task() {
       .distinct_inputs = count_rows,
       .open = open,
       .chance = row_chance,
+      .floor = nullptr,
       .vary = vary};
 }
 

@@ -285,13 +285,11 @@ Task task() {
           "both languages spell alike is one token: a, biscuit, biscuits. An answer depends on the word "
           "that it translates, in the past on the participle. It has no keys. Attention was first used to "
           "translate between the two languages, Bahdanau, Cho and Bengio 2015.",
-      .keys = {},
       .tokens = tokens,
       .size = size,
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
-      .floor = zero,
       .relevant = relevant,
       .kinds = {"translated word"},
       .candidates = all_positions,
