@@ -24,37 +24,30 @@ void check_task(Config& c, Report& report) {
   const config::Section root = config::describe(c);
   for (const config::Field& field : root.find("task")->section()->fields) {
     const std::string key = fmt::format("task.{}", field.key);
-    if (!field.applies && report.was_given(key))
-      report.conflict(
-          {key, "task.name"},
-          fmt::format("{} has no effect on task {}; remove it{}", key, c.task.name,
-                      task.keys.empty() ? "" : fmt::format(", or use {}", fmt::join(task.keys, ", "))));
+    report.conflict_if(!field.applies && report.was_given(key), {key, "task.name"},
+                       "{} has no effect on task {}; remove it{}", key, c.task.name,
+                       task.keys.empty() ? "" : fmt::format(", or use {}", fmt::join(task.keys, ", ")));
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const std::string key = fmt::format("data.{}", split_name(split));
-    if (task.open == nullptr && c.data.size(split) == kAll)
-      report.conflict(
-          {key, "task.name"},
-          fmt::format("all requires a data file, which task {} has not; set a number", c.task.name));
+    report.conflict_if(task.open == nullptr && c.data.size(split) == kAll, {key, "task.name"},
+                       "all requires a data file, which task {} has not; set a number", c.task.name);
   }
-  if (task.open != nullptr && c.data.train == 0)
-    report.conflict(
-        {"data.train", "task.name"},
-        "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
-  if (task.open != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown())
-    report.conflict(
-        {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
-        "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
-        "task.vocabulary and task.min_count");
-  if (task.open != nullptr && c.task.file.empty())
-    report.conflict({"task.file", "task.name"},
-                    fmt::format("task {} needs a data file; set task.file", c.task.name));
-  if (task.causal && c.model.attention.mask != Mask::causal)
-    report.conflict(
-        {"model.attention.mask", "task.name"},
-        fmt::format("task {} requires the causal mask, or the model could read the answers in its input; set "
-                    "model.attention.mask to causal",
-                    c.task.name));
+  report.conflict_if(
+      task.open != nullptr && c.data.train == 0, {"data.train", "task.name"},
+      "0 requires a task that generates sequences; set data.train to all, or to a number of lines");
+  report.conflict_if(
+      task.open != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown(),
+      {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
+      "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
+      "task.vocabulary and task.min_count");
+  report.conflict_if(task.open != nullptr && c.task.file.empty(), {"task.file", "task.name"},
+                     "task {} needs a data file; set task.file", c.task.name);
+  report.conflict_if(
+      task.causal && c.model.attention.mask != Mask::causal, {"model.attention.mask", "task.name"},
+      "task {} requires the causal mask, or the model could read the answers in its input; set "
+      "model.attention.mask to causal",
+      c.task.name);
 }
 
 // Returns how the vocabulary differs from that of a trained model; "" when they are equal.
@@ -131,13 +124,12 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
   }
-  if (c.model.max_length != 0 && needed > c.model.max_length)
-    report.conflict(
-        {"model.max_length", "task.length", "model.output.per", "task.name"},
-        fmt::format(
-            "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set "
-            "it to 0",
-            c.model.max_length, needed));
+  report.conflict_if(
+      c.model.max_length != 0 && needed > c.model.max_length,
+      {"model.max_length", "task.length", "model.output.per", "task.name"},
+      "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set "
+      "it to 0",
+      c.model.max_length, needed);
 }
 
 void check_head_log(const Config& c, Report& report) {
@@ -155,23 +147,20 @@ void check_head_log(const Config& c, Report& report) {
 
 void check_schedule(const TrainConfig& train, Report& report) {
   const ScheduleConfig& schedule = train.schedule;
-  if (schedule.warmup > train.steps)
-    report.conflict(
-        {"train.schedule.warmup", "train.steps"},
-        fmt::format("warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
-                    "train.steps",
-                    schedule.warmup, train.steps));
+  report.conflict_if(schedule.warmup > train.steps, {"train.schedule.warmup", "train.steps"},
+                     "warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
+                     "train.steps",
+                     schedule.warmup, train.steps);
   const bool has_final = schedule.name == ScheduleKind::linear || schedule.name == ScheduleKind::cosine_decay;
-  if (!has_final && schedule.final != 0)
-    report.conflict(
-        {"train.schedule.final", "train.schedule.name"},
-        "final has no effect on this schedule; remove it, or set train.schedule.name to linear or "
-        "cosine_decay");
-  if (has_final && schedule.final > train.optimizer.lr)
-    report.conflict({"train.schedule.final", "train.optimizer.lr"},
-                    fmt::format("final ({}) must be at most lr ({}); lower train.schedule.final, or raise "
-                                "train.optimizer.lr",
-                                schedule.final, train.optimizer.lr));
+  report.conflict_if(
+      !has_final && schedule.final != 0, {"train.schedule.final", "train.schedule.name"},
+      "final has no effect on this schedule; remove it, or set train.schedule.name to linear or "
+      "cosine_decay");
+  report.conflict_if(has_final && schedule.final > train.optimizer.lr,
+                     {"train.schedule.final", "train.optimizer.lr"},
+                     "final ({}) must be at most lr ({}); lower train.schedule.final, or raise "
+                     "train.optimizer.lr",
+                     schedule.final, train.optimizer.lr);
 }
 
 // `rows`: how many training sequences there are, where data files say so.
@@ -188,24 +177,20 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
         {"train.batch", "data.train", "task.file"},
         fmt::format("batch ({}) must be at most the number of training sequences ({}); lower train.batch",
                     train.batch, sequences));
-  if (train.shards > train.batch)
-    report.conflict(
-        {"train.shards", "train.batch"},
-        fmt::format("shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch));
+  report.conflict_if(train.shards > train.batch, {"train.shards", "train.batch"},
+                     "shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch);
   if (train.evaluate_every == 0) {
     const auto require_evaluations = [&](const std::string& key, bool is_set) {
-      if (is_set)
-        report.conflict(
-            {key, "train.evaluate_every"},
-            fmt::format("{} requires evaluations before the last step; set train.evaluate_every", key));
+      report.conflict_if(is_set, {key, "train.evaluate_every"},
+                         "{} requires evaluations before the last step; set train.evaluate_every", key);
     };
     require_evaluations("train.target.accuracy", train.target.accuracy > 0);
     require_evaluations("train.target.loss", train.target.loss > 0);
     require_evaluations("train.patience", train.patience > 0);
   }
-  if (train.sample_every > 0 && !find_task(c.task.name).continues)
-    report.conflict({"train.sample_every", "task.name"},
-                    "only models of task text draw samples while they train; remove sample_every");
+  report.conflict_if(train.sample_every > 0 && !find_task(c.task.name).continues,
+                     {"train.sample_every", "task.name"},
+                     "only models of task text draw samples while they train; remove sample_every");
   check_schedule(train, report);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "thimble/engine/error.h"
@@ -41,6 +42,11 @@ class Report {
   // one was set there, else in the file that builds on the others. Does nothing when one of the keys has a
   // problem of its own.
   void conflict(const std::vector<std::string>& keys, std::string_view rule);
+  template <class... Values>
+  void conflict_if(bool is_broken, const std::vector<std::string>& keys, fmt::format_string<Values...> rule,
+                   Values&&... values) {
+    if (is_broken) conflict(keys, fmt::format(rule, std::forward<Values>(values)...));
+  }
 
   // Throws ConfigError, with the problems in the order of their locations, when there are any.
   void finish() const;
