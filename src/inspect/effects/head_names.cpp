@@ -39,10 +39,8 @@ Json head_json(std::span<const AttentionLayer> layers, HeadId id) {
 
 std::vector<HeadId> parse_heads(std::string_view list, std::span<const AttentionLayer> layers) {
   std::vector<HeadId> heads;
-  for (std::size_t start = 0; start <= list.size();) {
-    const std::size_t end = std::min(list.find(',', start), list.size());
-    std::string name(list.substr(start, end - start));
-    start = end + 1;
+  for (const std::string_view part : split_at(',', list)) {
+    std::string name(part);
     name.erase(name.find_last_not_of(' ') + 1);
     name.erase(0, name.find_first_not_of(' '));
     const auto matches = [&](const std::string& head) {

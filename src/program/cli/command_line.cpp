@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <optional>
 
 #include "program/cli/completion.h"
@@ -41,20 +40,16 @@ Option& Option::between(std::int64_t min, std::int64_t max) {
 
 void Option::require_number(const std::string& text) const {
   if (is_real_) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    require<ConfigError>(whole && value > static_cast<double>(min_) && value <= static_cast<double>(max_),
+    const auto value = parse_number<double>(text);
+    require<ConfigError>(value && *value > static_cast<double>(min_) && *value <= static_cast<double>(max_),
                          "{} {}: must be a number above {}, at most {}", parsed_->get_name(), text, min_,
                          max_);
     return;
   }
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
+  const auto value = parse_number<std::int64_t>(text);
   const bool limited = max_ < std::numeric_limits<std::int64_t>::max();
   const bool above = min_ > std::numeric_limits<std::int64_t>::min();
-  require<ConfigError>(whole && value >= min_ && value <= max_, "{} {}: must be an integer{}",
+  require<ConfigError>(value && *value >= min_ && *value <= max_, "{} {}: must be an integer{}",
                        parsed_->get_name(), text,
                        limited ? fmt::format(" from {} to {}", min_, max_)
                        : above ? fmt::format(" from {}", min_)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "train/files/text/suggest.h"
+#include "train/files/text/text.h"
 
 namespace thimble::config {
 namespace {
@@ -95,14 +96,8 @@ using Meanings = std::map<std::string_view, std::string_view>;
 // Returns the meaning of every name.
 Meanings by_name(std::span<const Row> rows) {
   Meanings out;
-  for (const Row& row : rows) {
-    std::string_view names = row.names;
-    while (!names.empty()) {
-      const std::size_t end = std::min(names.find(' '), names.size());
-      out.emplace(names.substr(0, end), row.meaning);
-      names.remove_prefix(std::min(end + 1, names.size()));
-    }
-  }
+  for (const Row& row : rows)
+    for (const std::string_view name : split_at(' ', row.names)) out.emplace(name, row.meaning);
   return out;
 }
 

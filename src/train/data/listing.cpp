@@ -139,12 +139,8 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
   for (std::size_t i = 0; i < example.target.size(); ++i) {
     if (example.target[i] == kIgnore) continue;
     const std::string title = fmt::format("{:>5}  {:<8}", i, name_of(names, example.target[i]));
-    const std::string lines =
-        wrapped(relevant_text(task, relevant_to(task, config, example, i)), width - title.size() - 1);
-    for (std::size_t start = 0, end = 0; (end = lines.find('\n', start)) != std::string::npos;
-         start = end + 1)
-      out +=
-          fmt::format("{:<{}} {}\n", start == 0 ? title : "", title.size(), lines.substr(start, end - start));
+    out += wrapped(title + ' ' + relevant_text(task, relevant_to(task, config, example, i)), width,
+                   title.size() + 1);
   }
   return out;
 }

@@ -19,9 +19,7 @@ std::string facts(const Task& task, const TaskConfig& config, const Json& keys, 
   std::string values;
   for (const auto& [key, value] : keys.items())
     values += fmt::format("{}{}={}", values.empty() ? "" : ", ", key, json_text(value));
-  std::string out = "keys         " + wrapped(values.empty() ? "none" : values, width - 13);
-  for (std::size_t end = out.find('\n'); end + 1 < out.size(); end = out.find('\n', end + 1))
-    out.insert(end + 1, 13, ' ');
+  std::string out = wrapped("keys         " + (values.empty() ? "none" : values), width, 13);
   out += fmt::format("vocabulary   {}\n", vocabulary_text(token_names(config, Layout::position), width - 13));
   out += fmt::format("inputs       {:.6g} distinct\n", task.distinct_inputs(config));
   out += fmt::format("chance       {:.2f} % accuracy of the best constant answer{}\n",

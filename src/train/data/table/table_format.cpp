@@ -16,12 +16,8 @@ namespace thimble {
 namespace {
 
 std::vector<std::string> parts_of(std::string_view spec) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0, end = 0; start <= spec.size(); start = end + 1) {
-    end = std::min(spec.find(',', start), spec.size());
-    parts.emplace_back(spec.substr(start, end - start));
-  }
-  return parts;
+  const std::vector<std::string_view> parts = split_at(',', spec);
+  return {parts.begin(), parts.end()};
 }
 
 bool is_number(const std::string& part) { return parse_number<std::uint16_t>(part).has_value(); }
@@ -244,11 +240,7 @@ class Conllu : public RowFormat {
   bool read(std::string_view line, SequenceReader& input, SequenceReader& target) override {
     if (line.find_first_not_of(' ') == line.npos) return std::exchange(open_, false);
     if (line.starts_with('#')) return false;
-    std::vector<std::string_view> fields;
-    for (std::size_t start = 0, end = 0; start <= line.size(); start = end + 1) {
-      end = std::min(line.find('\t', start), line.size());
-      fields.push_back(line.substr(start, end - start));
-    }
+    const std::vector<std::string_view> fields = split_at('\t', line);
     require<DataError>(fields.size() == kFields.size(), "{}; a token of CoNLL-U has {}, separated by tabs",
                        counted(std::ssize(fields), "field"), kFields.size());
     if (fields[0].find_first_of("-.") != fields[0].npos) return false;

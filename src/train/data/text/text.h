@@ -68,6 +68,10 @@ class Text : public Rows {
   std::int64_t used(std::int64_t n) const {
     return text_.longer == LongDocuments::first ? std::min(n + 1, length_) : n + 1;
   }
+  // Returns the tokens of a document that are stored, which the boundaries are not.
+  std::span<const std::int32_t> kept_of(std::span<const std::int32_t> document) const {
+    return document.first(std::min(document.size(), static_cast<std::size_t>(used(std::ssize(document)))));
+  }
   // Returns how far the windows of which a row is one are apart; those of training do not overlap.
   std::int64_t stride_of(std::int64_t row) const {
     return row < splits_[0] || text_.stride == 0 ? length_ : text_.stride;

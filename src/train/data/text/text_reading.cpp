@@ -25,9 +25,8 @@ std::array<const TableText*, 3> files_of(const TableTexts& texts) {
 std::vector<double> parse_split(const std::string& text) {
   std::vector<double> shares;
   double sum = 0;
-  for (std::size_t start = 0, end = 0; start <= text.size(); start = end + 1) {
-    end = std::min(text.find(',', start), text.size());
-    shares.push_back(parse_number<double>(text.substr(start, end - start)).value_or(-1));
+  for (const std::string_view share : split_at(',', text)) {
+    shares.push_back(parse_number<double>(share).value_or(-1));
     sum += shares.back();
   }
   const bool positive = std::ranges::all_of(shares, [](double share) { return share > 0; });
@@ -84,8 +83,7 @@ void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trai
     if (!is_stream()) {
       if (numbers.empty()) return blanks_[file].push_back(static_cast<std::uint32_t>(ends_.size()));
       longer_ += std::ssize(numbers) + 1 > length_ ? 1 : 0;
-      kept = numbers.first(
-          static_cast<std::size_t>(std::min<std::int64_t>(std::ssize(numbers), used(std::ssize(numbers)))));
+      kept = kept_of(numbers);
       hashes_.push_back(hash_of(line));
       ends_.push_back(static_cast<std::uint32_t>(count_ + std::ssize(kept)));
       counted = options_.vocabulary == VocabularyOf::all || split_of(file, hashes_.back()) == 0;
@@ -145,9 +143,7 @@ void Text::store(const TableTexts& texts, TableVocabulary& vocabulary, std::span
     std::int64_t stored = starts_[i];
     read_file(*files[i], i, vocabulary, problems, now,
               [&](std::size_t, std::span<const std::int32_t> numbers, std::string_view) {
-                if (!is_stream() && !numbers.empty())
-                  numbers = numbers.first(static_cast<std::size_t>(
-                      std::min<std::int64_t>(std::ssize(numbers), used(std::ssize(numbers)))));
+                if (!is_stream()) numbers = kept_of(numbers);
                 stored += std::ssize(numbers);
                 same = same && stored <= starts_[i + 1];
                 for (const std::int32_t number : numbers) {

@@ -92,6 +92,14 @@ Character first_character(std::string_view text) {
   return {text.substr(0, size), code_point(text, size), true};
 }
 
+std::vector<std::string_view> split_at(char separator, std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = 0; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
+    parts.push_back(text.substr(0, end));
+  parts.push_back(text);
+  return parts;
+}
+
 bool is_line(std::string_view text) {
   while (!text.empty()) {
     const Character piece = first_character(text);

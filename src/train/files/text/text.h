@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace thimble {
 
@@ -41,6 +42,9 @@ std::optional<T> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
+
+// Returns the parts of the text between separators, one more than it has of them.
+std::vector<std::string_view> split_at(char separator, std::string_view text);
 
 // Returns the text with everything escaped that could control a terminal, reorder a line or hide in it, as
 // \u{9b}: control characters other than line breaks, and characters that change the direction of text or
