@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
 #include "inspect/effects/head_names.h"
 #include "program/cli/text/result_columns.h"
@@ -27,12 +26,6 @@ std::size_t label_width(const Comparison& comparison, std::size_t width) {
   std::size_t longest = kMinLabel;
   for (const ComparedRun& run : comparison.runs) longest = std::max(longest, display_width(run.name));
   return std::min({longest, kMaxLabel, width / 3});
-}
-
-// Ends a line, without spaces at its end.
-void end_line(std::string& text) {
-  text.erase(text.find_last_not_of(' ') + 1);
-  text += '\n';
 }
 
 std::string results_text(const Comparison& comparison, std::size_t width) {
@@ -119,23 +112,6 @@ std::string curve_text(const Comparison& comparison, const ComparedCurve& curve,
   return out;
 }
 
-// Returns the values of `runs` by key, in columns.
-std::string values_block(const Comparison& comparison, std::span<const ComparedValue> rows, std::size_t first,
-                         std::size_t count, std::size_t key_width, std::size_t column_width) {
-  std::string out;
-  const auto line = [&](const std::string& key, const auto& value) {
-    std::string text = padded_right(truncated(key, key_width), key_width);
-    for (std::size_t i = first; i < first + count; ++i)
-      text += "  " + padded_right(truncated(value(i), column_width - 2), column_width - 2);
-    end_line(text);
-    out += text;
-  };
-  line("config", [&](std::size_t i) { return comparison.runs[i].name; });
-  for (const ComparedValue& row : rows)
-    line(row.key, [&](std::size_t i) { return row.values[i].empty() ? "-" : row.values[i]; });
-  return out;
-}
-
 // Returns the values that differ, or all of them, with as many runs beside each other as fit.
 std::string values_text(const Comparison& comparison, bool all, std::size_t width) {
   std::vector<ComparedValue> rows = comparison.config;
@@ -153,11 +129,25 @@ std::string values_text(const Comparison& comparison, bool all, std::size_t widt
   const std::size_t wanted = std::clamp(longest + 2, kMinColumn, kMaxColumn);
   const std::size_t runs = comparison.runs.size();
   const std::size_t fit = std::clamp<std::size_t>((width - key_width) / wanted, 1, runs);
-  const std::size_t column = std::min(kMaxColumn + 30, fit == runs ? (width - key_width) / fit : wanted);
+  const std::size_t column =
+      std::min({kMaxColumn + 30, fit == runs ? (width - key_width) / fit : wanted, width - key_width});
+  const auto cell = [&](const std::string& text) {  // with a second space between columns
+    return ' ' + truncated(text.empty() ? "-" : text, column - 2);
+  };
   std::string out;
-  for (std::size_t first = 0; first < runs; first += fit)
-    out += (first > 0 ? "\n" : "") + values_block(comparison, rows, first, std::min(fit, runs - first),
-                                                  key_width, std::min(column, width - key_width));
+  for (std::size_t first = 0; first < runs; first += fit) {
+    const std::size_t end = std::min(first + fit, runs);
+    std::vector<TextTable::Column> columns;
+    for (std::size_t i = first; i < end; ++i)
+      columns.push_back({.title = cell(comparison.runs[i].name), .min_width = column, .is_left = true});
+    TextTable table("config", columns);
+    for (const ComparedValue& row : rows) {
+      std::vector<std::string> cells;
+      for (std::size_t i = first; i < end; ++i) cells.push_back(cell(row.values[i]));
+      table.add(truncated(row.key, key_width), cells);
+    }
+    out += (first > 0 ? "\n" : "") + table.text(width);
+  }
   return out;
 }
 
