@@ -46,10 +46,6 @@ std::vector<std::complex<double>> eigenvalues(const DoubleMatrix& a) {
   return {solver.eigenvalues().begin(), solver.eigenvalues().end()};
 }
 
-std::vector<double> singular_values(const DoubleMatrix& a) {
-  return a.values.empty() ? std::vector<double>() : values_of(to_eigen("singular_values", a));
-}
-
 std::vector<double> singular_values_of_product(const DoubleMatrix& a, const DoubleMatrix& b) {
   require<ShapeError>(a.cols == b.rows,
                       "singular_values_of_product: (M, K) x (K, N): got ({}, {}) x ({}, {})", a.rows, a.cols,

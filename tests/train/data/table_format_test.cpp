@@ -205,7 +205,7 @@ TEST_CASE("files are read in pieces: lines, sizes and hashes are those of the wh
   write_file(directory / "t.tsv", text);
   TaskConfig config{.name = "file"};
   config.file = (directory / "t.tsv").string();
-  const Table from_file = load_table(config), from_text({.main = {config.file, text}});
+  const Table from_file(open_files(config, nullptr)), from_text({.main = {config.file, text}});
   CHECK(from_file.tokens() == from_text.tokens());
   REQUIRE(from_file.rows() == from_text.rows());
   for (std::int64_t row = 0; row < from_file.rows(); ++row)

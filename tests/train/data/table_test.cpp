@@ -354,7 +354,7 @@ TEST_CASE("tables are loaded from the files that a task config names", "[data]")
   config.validation_file = written("v.jsonl", R"({"input": "b", "target": "a"})");
   config.test_file = written("w.txt", "a\ta");
   config.vocabulary_file = written("words", "b\na");
-  const Table table = load_table(config);
+  const Table table(open_files(config, nullptr));
   CHECK(table.tokens() == std::vector<std::string>{"b", "a"});
   CHECK(text(table, 0) == "a = b");
   CHECK(text(table, 1) == "b = a");
@@ -367,7 +367,7 @@ TEST_CASE("a file that is unreadable, not regular or larger than 1 GiB is refuse
   const auto refused = [&](const std::filesystem::path& path) {
     config.file = path.string();
     try {
-      load_table(config);
+      open_rows(config, Layout::position);
     } catch (const DataError& e) {
       const std::string message = e.what(), before = path.string() + ": ";
       return message.starts_with(before) ? message.substr(before.size()) : message;

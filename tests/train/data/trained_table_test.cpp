@@ -91,7 +91,7 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   task.file = written("t.tsv", "b\ta\n");
   task.validation_file = written("v.tsv", "a b\tb");
   task.test_file = written("w.tsv", "a\tb b");
-  task.rows = std::make_shared<Table>(load_table(task));
+  task.rows = std::make_shared<Table>(open_files(task, nullptr));
   const DataRecord record = record_of(task, Layout::seq2seq, 0);
   CHECK(record.vocabulary == std::vector<std::string>{"a", "b", "<begin>", "<end>"});
   CHECK((record.longest.input == 2 && record.longest.target == 2));
@@ -114,7 +114,7 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
         (directory / "elsewhere" / "v.tsv").string());
   written("t.tsv", "b\tb\n");
   std::filesystem::rename(directory / "elsewhere" / "v.tsv", directory / "v.tsv");
-  const Table now = load_table(task);
+  const Table now(open_files(task, nullptr));
   const std::vector<std::string> changed = changed_files(record, now.sources());
   REQUIRE(changed.size() == 1);
   CHECK(changed[0] ==
@@ -251,7 +251,7 @@ TEST_CASE("a model whose rows were split by another rule is refused", "[data]") 
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("w{}\tx\n", i);
   write_file(task.file, text);
-  task.rows = std::make_shared<Table>(load_table(task));
+  task.rows = std::make_shared<Table>(open_files(task, nullptr));
   DataRecord record = record_of(task, Layout::sequence, 0);
   CHECK(split_rule_mismatch(parse_record(json_text(to_json(record)))).empty());
   CHECK_NOTHROW(open_rows(task, Layout::sequence, &record));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "thimble/engine/error.h"
-#include "thimble/train/file.h"
 #include "train/data/layout.h"
 #include "train/data/table/table_reader.h"
 #include "train/files/text/text.h"
@@ -177,14 +176,6 @@ void Table::check(Layout layout) const {
     problems.add(files_[file].name, lines_[row], mismatch + remedy, "layout");
   }
   problems.finish();
-}
-
-Table load_table(const TaskConfig& config, const DataRecord* trained) {
-  try {
-    return Table(open_files(config, trained), trained);
-  } catch (const FileError& e) {  // while it is read
-    throw DataError(e.what());
-  }
 }
 
 }  // namespace thimble

@@ -88,8 +88,4 @@ class Table : public Rows {
   TableCounts counts_;
 };
 
-// Reads the files that the task config names. Throws DataError as Table does, and without the record of a
-// trained model also when a file cannot be read, is not a regular file or is larger than 1 GiB.
-Table load_table(const TaskConfig&, const DataRecord* trained = nullptr);
-
 }  // namespace thimble
