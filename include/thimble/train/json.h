@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,12 @@ SortedJson parse_untrusted_json(std::string_view text, std::size_t max_depth = 1
 
 // Returns the pointer to a key such as train.seed: /train/seed.
 Json::json_pointer pointer_of(std::string_view key);
+
+// Returns the value, or null if there is none.
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
 
 // Returns the JSON as text, indented over several lines, or on one line for -1. Throws Json::type_error on
 // bytes that are not UTF-8, unless `invalid` replaces them.

@@ -71,6 +71,7 @@ class RunDirectory {
   bool has_config() const;
   std::filesystem::path config_path() const;
   const std::string& config_text() const;
+  Config config() const;  // parsed; rules that only training needs do not matter
   // Returns the record in data.json. Throws CheckpointError if there is none.
   const DataRecord& data() const;
 

@@ -64,8 +64,6 @@ HeadCircuits without_tokens(const HeadWeights& head, bool cross = false) {
   return circuits;
 }
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 }  // namespace
 
 HeadCircuits no_circuits(const std::string& reason) {

@@ -32,9 +32,7 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
 
 Json to_json(const EffectScale& scale) {
   const auto above_0 = [](double smallest) { return smallest > 0 ? Json(smallest) : Json(); };
-  const auto mean_and_sd = [](const Spread& of) {
-    return Json{{"mean", of.mean}, {"sd", of.sd ? Json(*of.sd) : Json()}};
-  };
+  const auto mean_and_sd = [](const Spread& of) { return Json{{"mean", of.mean}, {"sd", or_null(of.sd)}}; };
   return {{"chance", {{"accuracy", scale.chance_accuracy}, {"loss", scale.chance_loss}}},
           {"at_chance", scale.is_compared() ? Json(scale.at_chance) : Json()},
           {"above_chance", to_json(scale.above_chance)},
@@ -42,7 +40,7 @@ Json to_json(const EffectScale& scale) {
            {{"models", scale.untrained_accuracy.count},
             {"accuracy", mean_and_sd(scale.untrained_accuracy)},
             {"loss", mean_and_sd(scale.untrained_loss)}}},
-          {"lowest_loss", scale.lowest_loss ? Json(*scale.lowest_loss) : Json()},
+          {"lowest_loss", or_null(scale.lowest_loss)},
           {"smallest_effect",
            {{"accuracy", above_0(scale.smallest_accuracy)}, {"loss", above_0(scale.smallest_loss)}}},
           {"rounding", {{"accuracy", scale.rounding_accuracy}, {"loss", scale.rounding_loss}}}};

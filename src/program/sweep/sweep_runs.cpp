@@ -67,12 +67,9 @@ Json overrides_json(const std::vector<std::string>& overrides, const Config& con
 }
 
 Json run_json(const SweepRun& run, const fs::path& directory) {
-  Json json{{"seed", run.config.train.seed},
-            {"directory", (directory / "runs" / run.name).string()},
-            {"run", run.identity},
-            {"status", name(run.status)},
-            {"exit", run.exit ? Json(*run.exit) : Json()},
-            {"error", run.error.empty() ? Json() : Json(run.error)},
+  Json json{{"seed", run.config.train.seed}, {"directory", (directory / "runs" / run.name).string()},
+            {"run", run.identity},           {"status", name(run.status)},
+            {"exit", or_null(run.exit)},     {"error", run.error.empty() ? Json() : Json(run.error)},
             {"result", run.result}};
   if (!run.losses.empty()) json["halving_losses"] = run.losses;
   if (!run.remark.empty()) json["remark"] = run.remark;
@@ -116,9 +113,7 @@ void require_config(const RunDirectory& there, const SweepRun& run) {
   const std::vector<std::string> data = changed_data(there, run.config);
   require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
                            there.name(), data.empty() ? "" : data.front());
-  const DataRecord any;
-  const Config config = parse_config(there.config_text(), there.config_path().string(), {}, &any);
-  auto changed = differences(config, run.config, "the directory", "the sweep");
+  auto changed = differences(there.config(), run.config, "the directory", "the sweep");
   std::erase_if(changed, [](const Difference& d) { return d.may_change; });
   require<CheckpointError>(changed.empty(),
                            "{}: trained with another config: {}; choose another directory with --out",
@@ -206,7 +201,7 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
       const Json::json_pointer pointer{std::string(metric)};
       entry["count"][pointer] = values.count;
       entry["mean"][pointer] = values.mean;
-      entry["sd"][pointer] = values.sd ? Json(*values.sd) : Json();
+      entry["sd"][pointer] = or_null(values.sd);
       entry["min"][pointer] = values.min;
       entry["max"][pointer] = values.max;
     }

@@ -47,7 +47,7 @@ void write_record(const fs::path& directory, const SweepRun& run) {
   const Json record{
       {"run", run.identity},
       {"status", name(run.status)},
-      {"exit", run.exit ? Json(*run.exit) : Json()},
+      {"exit", or_null(run.exit)},
       {"error", run.error},
       {"weights_hash", run.result.is_object() ? run.result.value("weights_hash", Json()) : Json()},
       {"halving_losses", run.losses}};

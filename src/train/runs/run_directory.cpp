@@ -173,6 +173,11 @@ const std::string& RunDirectory::config_text() const {
   });
 }
 
+Config RunDirectory::config() const {
+  const DataRecord any;
+  return parse_config(config_text(), config_path().string(), {}, &any);
+}
+
 const DataRecord& RunDirectory::data() const {
   std::optional<DataRecord>& data = texts().data;
   if (data) return *data;
@@ -222,11 +227,9 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
 }
 
 std::vector<std::string> RunDirectory::require_own(const Checkpoint& checkpoint, bool any_rate) const {
-  const DataRecord any;
-  const Config now = parse_config(config_text(), config_path().string(), {}, &any);
   std::string lines;
   std::vector<std::string> others;
-  for (const Difference& d : differences(checkpoint.config, now, "the checkpoint", "config.yaml")) {
+  for (const Difference& d : differences(checkpoint.config, config(), "the checkpoint", "config.yaml")) {
     if (!d.may_change && !(any_rate && d.key == kRateKey))
       lines += "\n  " + d.text;
     else if (d.key.starts_with("train.") && d.key != "train.threads")

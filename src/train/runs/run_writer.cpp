@@ -99,10 +99,8 @@ bool RunWriter::lock(bool resume) {
 
 void RunWriter::require_same_config(bool any_rate) const {
   if (!run_.has_config()) return;
-  const DataRecord any;
-  const Config there = parse_config(run_.config_text(), run_.config_path().string(), {}, &any);
   std::string lines;
-  for (const Difference& difference : differences(there, config_, "the run", "this config"))
+  for (const Difference& difference : differences(run_.config(), config_, "the run", "this config"))
     if (!difference.may_change && !(any_rate && difference.key == kRateKey))
       lines += "\n  " + difference.text;
   require<ConfigError>(lines.empty(),
@@ -216,10 +214,8 @@ void RunWriter::begin() {
       record.update(now);
       write_file(data, json_text(record, 2, Json::error_handler_t::replace) + "\n");
     }
-    const DataRecord any;
     const fs::path config = run_.config_path();
-    if (!fs::exists(config) ||
-        !differences(parse_config(run_.config_text(), config.string(), {}, &any), config_, "", "").empty())
+    if (!fs::exists(config) || !differences(run_.config(), config_, "", "").empty())
       write_file(config, to_yaml(config_));
   });
 }

@@ -7,12 +7,6 @@
 
 namespace thimble {
 
-namespace {
-
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-}  // namespace
-
 double bits(double loss) { return loss / std::numbers::ln2; }
 
 std::string_view stopped_name(Stopped stopped) {

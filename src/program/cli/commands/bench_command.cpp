@@ -75,7 +75,7 @@ int run(const BenchArguments& arguments) {
                    {"calls", op.calls},
                    {"forward_ms", op.forward_ms},
                    {"backward_ms", op.backward_ms},
-                   {"share_of_fma_peak", op.share_of_fma ? Json(*op.share_of_fma) : Json()},
+                   {"share_of_fma_peak", or_null(op.share_of_fma)},
                    {"share_of_memory_bandwidth", op.share_of_memory}});
   Json result{
       {"step_ms",
