@@ -14,8 +14,7 @@ BucketSum::BucketSum(Communicator& ranks, const SumSizes& sizes, std::size_t buc
   const std::size_t shards = sizes.shards, size = sizes.store.size();
   require<ConfigError>(
       std::cmp_less_equal(ranks.size(), shards),
-      "train.shards is {}, but {} processes were started, and each computes at least one shard; "
-      "start at most {}, or raise train.shards, which changes rounding",
+      "train.shards is {}, but {} processes were started, and each computes at least one shard; start at most {}, or raise train.shards, which changes rounding",
       shards, ranks.size(), shards);
   std::size_t first = 0;
   for (const Range& share : parts_of(size, ranks.size())) {

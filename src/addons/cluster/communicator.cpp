@@ -78,8 +78,7 @@ void Communicator::require_answers(double seconds) {
   }
   require<Error>(
       seconds < timeout_,
-      "rank {}: no answer from {} for {:g} s; resume the run with --resume; if those ranks were only "
-      "slow, set the seconds to wait with THIMBLE_RANK_TIMEOUT",
+      "rank {}: no answer from {} for {:g} s; resume the run with --resume; if those ranks were only slow, set the seconds to wait with THIMBLE_RANK_TIMEOUT",
       rank(), seconds < timeout_ ? "" : ranks_text(unanswered()), timeout_);
 }
 

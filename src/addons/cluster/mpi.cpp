@@ -23,8 +23,7 @@ volatile std::sig_atomic_t final_status = 0;
 // Ends a process that waits in MPI_Init, as with MPICH when another rank has ended before.
 extern "C" void on_timeout(int) {
   constexpr std::string_view kMessage =
-      "thimble: MPI_Init does not return; another rank has ended before it, or is slow: then set the seconds "
-      "to\n"
+      "thimble: MPI_Init does not return; another rank has ended before it, or is slow: then set the seconds to\n"
       "wait with THIMBLE_RANK_TIMEOUT\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   constexpr int kFailed = 2;

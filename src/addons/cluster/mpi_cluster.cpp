@@ -41,8 +41,7 @@ class MpiCluster : public Cluster {
     started_ = start_mpi(timeout.value_or(kStart));
     require<ConfigError>(
         started_->size() >= size,
-        "started as {} processes, but {} finds {}; use the launcher of the MPI that thimble is "
-        "built with",
+        "started as {} processes, but {} finds {}; use the launcher of the MPI that thimble is built with",
         size, mpi_name(), started_->size());
     if (timeout) started_->set_timeout(*timeout);
     return *started_;

@@ -202,15 +202,11 @@ void Comparison::explain(const ComparedTensor& tensor, GradcheckResult& result) 
         "the gradient is 0, and so are differences: another seed would help if the input has an effect there";
   } else if (result.verdict == undecided && largest <= kTooSmall * std::abs(center_)) {
     result.reason = fmt::format(
-        "gradients of at most {:.2g} are too small beside an error of {:.1g} of differences of a loss of "
-        "{:.3g}: "
-        "larger weights would help",
+        "gradients of at most {:.2g} are too small beside an error of {:.1g} of differences of a loss of {:.3g}: larger weights would help",
         largest, result.error, center_);
   } else if (result.verdict == undecided) {
     result.reason = fmt::format(
-        "differences of different steps do not agree, {:.6g} with an error of {:.1g}: another seed would "
-        "help if the "
-        "loss has a kink or a jump here",
+        "differences of different steps do not agree, {:.6g} with an error of {:.1g}: another seed would help if the loss has a kink or a jump here",
         result.numeric, result.error);
   }
 }

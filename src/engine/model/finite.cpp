@@ -19,10 +19,9 @@ std::string describe(const Tape::NonFinite& non_finite, const ModelConfig& confi
 void require_finite(const Tape& tape, const ModelConfig& config, std::string_view what) {
   const Tape::NonFinite non_finite = tape.first_non_finite_value();
   if (!non_finite) return;
-  throw NumericError(
-      fmt::format("{}: the first value that is not finite is in {}; the weights before it are too large, use "
-                  "an earlier checkpoint",
-                  what, describe(non_finite, config)));
+  throw NumericError(fmt::format(
+      "{}: the first value that is not finite is in {}; the weights before it are too large, use an earlier checkpoint",
+      what, describe(non_finite, config)));
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -127,8 +127,7 @@ Var MultiHeadAttention::keys_values(Var memory) const {
 MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
   require<ShapeError>(
       config.mask == Mask::none && positions != Positions::rotary && positions != Positions::alibi,
-      "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave "
-      "them out");
+      "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave them out");
   Tape& tape = x.tape();
   const Var q = config.in_proj ? linear_part(x, tape.parameter(in_proj_weight),
                                              parameter_if(tape, in_proj_bias), 0, queries())

@@ -12,8 +12,7 @@ Var add_positions(Var x, Var positions) {
   require<ShapeError>(
       x.shape().rank() == 3 && positions.shape().rank() == 2 && positions.shape()[1] == x.shape()[2] &&
           positions.shape()[0] >= x.shape()[1],
-      "add_positions: x {}, positions {}: x must be (batch, time, channels), positions at least (time, "
-      "channels)",
+      "add_positions: x {}, positions {}: x must be (batch, time, channels), positions at least (time, channels)",
       x.shape(), positions.shape());
   const std::int64_t length = x.shape()[1];
   return record(

@@ -17,8 +17,7 @@ Var additive_score(Columns q, Columns k, Var weight, std::int64_t heads, std::in
                       "additive_score: kv_heads ({}) must divide heads ({})", kv_heads, heads);
   require<ShapeError>(
       w.rank() == 2 && w[0] == heads && sq[2] == heads * w[1] && sk[2] == kv_heads * w[1],
-      "additive_score: q {}, k {}, weight {}, heads {}, kv_heads {}: weight must be (heads, D), q must have "
-      "heads D channels and k kv_heads D channels",
+      "additive_score: q {}, k {}, weight {}, heads {}, kv_heads {}: weight must be (heads, D), q must have heads D channels and k kv_heads D channels",
       sq, sk, w, heads, kv_heads);
   const AttentionSizes sizes{
       .heads = heads, .kv_heads = kv_heads, .d_key = w[1], .batch = sq[0], .queries = sq[1], .keys = sk[1]};

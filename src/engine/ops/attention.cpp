@@ -131,14 +131,12 @@ void check_shapes(const Columns& q, const Columns& k, const Columns& v, const At
   const std::int64_t heads = options.heads, kv_heads = options.kv_heads;
   require<ShapeError>(
       heads > 0 && kv_heads > 0 && heads % kv_heads == 0 && q.count % heads == 0 && v.count % kv_heads == 0,
-      "attention: q {}, k {}, v {}: heads ({}) must divide the channels of q ({}), kv_heads ({}) must divide "
-      "heads and the channels of v ({})",
+      "attention: q {}, k {}, v {}: heads ({}) must divide the channels of q ({}), kv_heads ({}) must divide heads and the channels of v ({})",
       sq, sk, sv, heads, q.count, kv_heads, v.count);
-  require<ShapeError>(k.count == q.count / heads * kv_heads,
-                      "attention: q {}, k {}, v {}: with {} channels of q, heads {} and kv_heads {}, k must "
-                      "have {} channels, "
-                      "not {}",
-                      sq, sk, sv, q.count, heads, kv_heads, q.count / heads * kv_heads, k.count);
+  require<ShapeError>(
+      k.count == q.count / heads * kv_heads,
+      "attention: q {}, k {}, v {}: with {} channels of q, heads {} and kv_heads {}, k must have {} channels, not {}",
+      sq, sk, sv, q.count, heads, kv_heads, q.count / heads * kv_heads, k.count);
 }
 
 }  // namespace
@@ -193,8 +191,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
   require<ShapeError>(
       options.heads == shape[1] && shape[1] > 0 && options.kv_heads > 0 && shape[1] % options.kv_heads == 0 &&
           v.count % options.kv_heads == 0,
-      "attend: scores {}, v {}: the scores must have {} heads; kv_heads ({}) must divide heads and "
-      "the channels of v",
+      "attend: scores {}, v {}: the scores must have {} heads; kv_heads ({}) must divide heads and the channels of v",
       shape, values, options.heads, options.kv_heads);
   const AttentionSizes sizes{.heads = options.heads,
                              .kv_heads = options.kv_heads,

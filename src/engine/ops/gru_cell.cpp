@@ -12,8 +12,7 @@ Var gru_cell(Var gates_x, Var gates_h, Var h, std::span<const std::int32_t> leng
   require<ShapeError>(
       state.rank() == 2 && gates_x.shape() == state.with_last(3 * state.last()) &&
           gates_h.shape() == gates_x.shape(),
-      "gru_cell: gates {} and {}, state {}: the state must be (batch, channels) and both gates "
-      "(batch, 3 channels)",
+      "gru_cell: gates {} and {}, state {}: the state must be (batch, channels) and both gates (batch, 3 channels)",
       gates_x.shape(), gates_h.shape(), state);
   require<ShapeError>(lengths.empty() || static_cast<std::int64_t>(lengths.size()) == state[0],
                       "gru_cell: {} lengths for a batch of {}", lengths.size(), state[0]);

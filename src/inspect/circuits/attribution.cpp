@@ -95,17 +95,11 @@ DoubleMatrix output_weights(const MultiHeadAttention& attention, const Parameter
 
 std::string attribution_unavailable(const ModelConfig& config) {
   if (config.kind == ModelKind::encoder_decoder)
-    return "encoder-decoder: the encoder reaches the logits only through cross-attention, so logits are not "
-           "a "
-           "sum of parts; requires model.kind encoder";
+    return "encoder-decoder: the encoder reaches the logits only through cross-attention, so logits are not a sum of parts; requires model.kind encoder";
   if (config.kind == ModelKind::recurrent)
-    return "recurrent: attention reaches the logits through the cell, so logits are not a sum of parts; "
-           "requires "
-           "model.kind encoder";
+    return "recurrent: attention reaches the logits through the cell, so logits are not a sum of parts; requires model.kind encoder";
   if (config.norm == NormOrder::post)
-    return "post-norm: every later norm rescales the parts, so logits are not a sum of parts; requires "
-           "model.norm "
-           "pre";
+    return "post-norm: every later norm rescales the parts, so logits are not a sum of parts; requires model.norm pre";
   if (config.output.hidden > 0)
     return "two-layer output net: logits are not a sum of parts; requires model.output.hidden 0";
   return "";
@@ -276,8 +270,7 @@ void AttributionObserver::compare(ConstMatrixView logits) {
     if (error / bound <= worst_excess_) continue;
     worst_excess_ = error / bound;
     result_.warning = fmt::format(
-        "the parts of the logit of token id {} sum to {}, the logit is {}; rounding explains a difference of "
-        "{:.1g}",
+        "the parts of the logit of token id {} sum to {}, the logit is {}; rounding explains a difference of {:.1g}",
         token, sum, logit, bound);
   }
 }

@@ -6,9 +6,7 @@ namespace thimble {
 
 std::string logit_lens_unavailable(const ModelConfig& model) {
   if (model.kind != ModelKind::recurrent) return "";
-  return "recurrent: a state is replaced at every step, there is no residual stream to which layers add; "
-         "requires "
-         "model.kind encoder or encoder_decoder";
+  return "recurrent: a state is replaced at every step, there is no residual stream to which layers add; requires model.kind encoder or encoder_decoder";
 }
 
 std::vector<std::string> lens_names(const ModelConfig& model) {

@@ -241,8 +241,7 @@ class Measurement {
       const double raw = std::accumulate(scores[i].begin(), scores[i].end(), 0.0) / static_cast<double>(n);
       require<NumericError>(
           std::isfinite(raw),
-          "inspect: the gradient importance of head {} is {}; the weights are too large, use an earlier "
-          "checkpoint",
+          "inspect: the gradient importance of head {} is {}; the weights are too large, use an earlier checkpoint",
           head_name(layers_, heads[i].id), std::abs(raw));
       heads[i].importance.raw = raw;
       squares[static_cast<std::size_t>(heads[i].id.layer)] += raw * raw;

@@ -29,14 +29,13 @@ std::string Receiver::name() const {
 
 EdgeGraph::EdgeGraph(const ModelConfig& model) {
   require_heads(model);
-  require<ConfigError>(model.kind == ModelKind::encoder,
-                       "edges: a model of kind {} has no single residual stream whose senders all reach the "
-                       "logits; --edges requires model.kind encoder",
-                       model.kind == ModelKind::recurrent ? "recurrent" : "encoder_decoder");
+  require<ConfigError>(
+      model.kind == ModelKind::encoder,
+      "edges: a model of kind {} has no single residual stream whose senders all reach the logits; --edges requires model.kind encoder",
+      model.kind == ModelKind::recurrent ? "recurrent" : "encoder_decoder");
   require<ConfigError>(
       model.attention.in_proj,
-      "edges: with model.attention.in_proj false, queries, keys and values are one vector and have "
-      "no edges of their own; --edges requires in_proj true");
+      "edges: with model.attention.in_proj false, queries, keys and values are one vector and have no edges of their own; --edges requires in_proj true");
   using Kind = Receiver::Kind;
   const AttentionSizes sizes = model.attention_sizes();
   const std::int64_t shared = sizes.heads_per_kv_head();

@@ -97,8 +97,7 @@ std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count
   }
   require<DataError>(
       !pairs.empty(),
-      "patching: none of {} test sequences has a counterpart of the same length, with labels at "
-      "the same positions and at least one that differs; use a larger test split",
+      "patching: none of {} test sequences has a counterpart of the same length, with labels at the same positions and at least one that differs; use a larger test split",
       evaluator.sequences());
   return pairs;
 }

@@ -33,10 +33,10 @@ std::vector<PatchEffect> patch_effects(const std::vector<std::vector<double>>& s
   const bool single = totals.size() == 1;
   require<DataError>(total != 0,
                      "patching: the model's logits are the same for both inputs; choose other inputs");
-  require<DataError>(total > 0 || single,
-                     "patching: over {} pairs, the model's logits do not favor the labels of their own input "
-                     "(logit difference {:.3g}); train the model first",
-                     totals.size(), total);
+  require<DataError>(
+      total > 0 || single,
+      "patching: over {} pairs, the model's logits do not favor the labels of their own input (logit difference {:.3g}); train the model first",
+      totals.size(), total);
   std::vector<PatchEffect> effects;
   for (const std::vector<double>& sum : sums) {
     std::vector<double> changes, own_totals;  // of the pairs that have what is patched

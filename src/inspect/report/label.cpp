@@ -55,8 +55,7 @@ std::string effect_text(const Effect& zero, const HeadVerdict& effects) {
       if (!std::isfinite(zero.interval.low))
         return "not enough evidence of its effect: a single sequence has no confidence interval";
       return fmt::format(
-          "not enough evidence of its effect: accuracy changes by {:.2f} to {:.2f} points, loss by {:.2g} to "
-          "{:.2g}; analyze more sequences",
+          "not enough evidence of its effect: accuracy changes by {:.2f} to {:.2f} points, loss by {:.2g} to {:.2g}; analyze more sequences",
           100 * zero.accuracy_interval.low, 100 * zero.accuracy_interval.high, zero.interval.low,
           zero.interval.high);
     default:

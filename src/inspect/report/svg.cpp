@@ -139,8 +139,8 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.2f}\" height=\"{1:.2f}\" viewBox=\"0 0 {0:.2f} "
-      "{1:.2f}\" "
-      "font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"{2}\" fill=\"#1b2430\">\n",
+      "{1:.2f}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"{2}\" "
+      "fill=\"#1b2430\">\n",
       width, height, kLabelSize);
   out += fmt::format("<title>{}</title>\n", escape_markup(printable(title)));
   out +=
@@ -156,8 +156,7 @@ std::string head_svg(const std::string& title, const std::vector<std::string>& q
   out += labels(queries, keys);
   out += fmt::format("<text y=\"{:.2f}\" fill=\"#5b6675\">key</text>\n", -label_width(keys) - kGap - 6);
   out += fmt::format(
-      "<text transform=\"translate({:.2f} {}) rotate(-90)\" text-anchor=\"end\" "
-      "fill=\"#5b6675\">query</text>\n",
+      "<text transform=\"translate({:.2f} {}) rotate(-90)\" text-anchor=\"end\" fill=\"#5b6675\">query</text>\n",
       -label_width(queries) - kGap - 8, 0);
   out += legend(rows + 18, note);
   return out + "</g>\n</svg>\n";

@@ -12,10 +12,10 @@ inline void require_heads(const ModelConfig& model) {
   require<ConfigError>(!attention_layers(model).empty(),
                        "inspect: a model with {} has no attention heads; `thimble eval` evaluates it",
                        recurrent ? "model.attention.score none" : "model.mixer convolution");
-  require<ConfigError>(kind_of(model.attention.score).softmax,
-                       "inspect: scores of heads require attention weights that sum to 1, which "
-                       "model.attention.score {} has not; `thimble eval` evaluates it",
-                       kind_of(model.attention.score).name);
+  require<ConfigError>(
+      kind_of(model.attention.score).softmax,
+      "inspect: scores of heads require attention weights that sum to 1, which model.attention.score {} has not; `thimble eval` evaluates it",
+      kind_of(model.attention.score).name);
 }
 
 }  // namespace thimble

@@ -110,8 +110,7 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
   }
   require<NumericError>(
       std::abs(total - 1) <= kRowError,
-      "head scorer: the weights of query {} on its {} visible keys sum to {}, not 1; pass them after mask "
-      "and softmax, before dropout",
+      "head scorer: the weights of query {} on its {} visible keys sum to {}, not 1; pass them after mask and softmax, before dropout",
       query, visible, total);
   if (visible > 1) {
     entropy_ += entropy / portable::log(static_cast<double>(visible));

@@ -30,11 +30,12 @@ std::int32_t token_of(const TaskConfig& task, const Names& names, std::string_vi
   if (found == names.end()) found = std::ranges::find(names, token);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
   if (task.rows != nullptr && task.rows->unknown() != kIgnore) return task.rows->unknown();
-  throw DataError(fmt::format("input: there is no token {}{}; the vocabulary has {}{}", printable(token),
-                              did_you_mean(token, names), vocabulary_text(names, 160),
-                              task.rows == nullptr ? ""
-                                                   : "; a model that is trained with task.min_count or "
-                                                     "task.vocabulary=training has <unk> for such tokens"));
+  throw DataError(fmt::format(
+      "input: there is no token {}{}; the vocabulary has {}{}", printable(token), did_you_mean(token, names),
+      vocabulary_text(names, 160),
+      task.rows == nullptr
+          ? ""
+          : "; a model that is trained with task.min_count or task.vocabulary=training has <unk> for such tokens"));
 }
 
 // Returns the tokens of a text that was typed, cut as the file of the task is.
@@ -105,8 +106,7 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
                                         const Generation& how) {
   require<ConfigError>(
       generates(model.config),
-      "generate: requires model.kind encoder_decoder or recurrent, task text, or attention and "
-      "model.output.per next; `thimble trace` shows what this model predicts");
+      "generate: requires model.kind encoder_decoder or recurrent, task text, or attention and model.output.per next; `thimble trace` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
   std::size_t written = 0;  // bytes that on_text has

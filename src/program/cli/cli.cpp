@@ -174,8 +174,7 @@ bool stop_requested() { return first_signal != 0; }
 bool warn_of_leak(const std::string& name, const EvalResult& report) {
   if (!report.leak) return false;
   print_err(
-      "thimble: data leak: the {} loss, {:.6f} (standard error {:.1g}), is below {:.6f}, the lowest "
-      "possible\n"
+      "thimble: data leak: the {} loss, {:.6f} (standard error {:.1g}), is below {:.6f}, the lowest possible\n"
       "on unseen sequences of this task: targets leak into the input or the training split\n",
       name, report.loss, *report.loss_error, *report.leak);
   return true;
@@ -219,15 +218,15 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
   if (report.references && report.loss >= report.references->five_gram)
     print_err(
         "{}",
-        wrapped(fmt::format("thimble: no better than a 5-gram: {} loss {:.4f}, and {:.4f} of a model that "
-                            "counts what follows 4 tokens; try more train.steps or a larger model",
-                            name, report.loss, report.references->five_gram),
-                80));
+        wrapped(
+            fmt::format(
+                "thimble: no better than a 5-gram: {} loss {:.4f}, and {:.4f} of a model that counts what follows 4 tokens; try more train.steps or a larger model",
+                name, report.loss, report.references->five_gram),
+            80));
   if (!report.no_better_than_chance()) return;
   const double error = EvalResult::kInterval * *report.accuracy_error;
   const std::string text = fmt::format(
-      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant "
-      "prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
+      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
   print_err("{}", wrapped(own_text(text), 80));

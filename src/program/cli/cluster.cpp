@@ -13,10 +13,10 @@ Cluster* current = &none;
 
 Ranks& Cluster::ranks() {
   const std::int64_t size = launcher_rank().size;
-  require<ConfigError>(size <= 1,
-                       "started as {} processes, but built without MPI, so that each would do the same work; "
-                       "start one process, or build with -DTHIMBLE_MPI=ON",
-                       size);
+  require<ConfigError>(
+      size <= 1,
+      "started as {} processes, but built without MPI, so that each would do the same work; start one process, or build with -DTHIMBLE_MPI=ON",
+      size);
   return one_process();
 }
 

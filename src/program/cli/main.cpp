@@ -13,10 +13,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Exit status: 0 success; 1 a check failed, a target was missed, or a run of a sweep failed; 2 bad "
-    "command, "
-    "config or file (nothing was written), or a file could not be written; 3 training stopped on a "
-    "non-finite "
-    "number; 130 interrupted, progress saved.\n";
+    "command, config or file (nothing was written), or a file could not be written; 3 training stopped on a "
+    "non-finite number; 130 interrupted, progress saved.\n";
 
 constexpr const char* kOutOfMemory =
     "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";

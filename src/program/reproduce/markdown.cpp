@@ -74,9 +74,7 @@ std::string section(const ExperimentResult& result) {
 
 std::string to_markdown(std::span<const ExperimentResult> results) {
   std::string out =
-      "# Results of thimble reproduce\n\nPASS: every condition holds on every seed. FAIL: some condition "
-      "holds "
-      "on none. NOT SHOWN: neither, or a value could not be measured.\n\n";
+      "# Results of thimble reproduce\n\nPASS: every condition holds on every seed. FAIL: some condition holds on none. NOT SHOWN: neither, or a value could not be measured.\n\n";
   out += heading({"experiment", "kind", "verdict", "seconds"});
   for (const ExperimentResult& result : results)
     out += row({escaped(result.experiment.name), std::string(kind_of(result)),

@@ -144,9 +144,9 @@ std::vector<Changes> RandomSearch::draw() const {
     if (attempt == kAttempts) {
       report_.problem(
           location_, "random",
-          fmt::format("only {} different settings were found for {} samples; lower samples, or list "
-                      "all settings with grid",
-                      sample, samples_));
+          fmt::format(
+              "only {} different settings were found for {} samples; lower samples, or list all settings with grid",
+              sample, samples_));
       return samples;
     }
     samples.push_back(std::move(changes));

@@ -135,8 +135,7 @@ class SweepReader {
                                      train.steps, where));
         if (train.evaluate_every == 0 || step % train.evaluate_every != 0)
           return problem(fmt::format(
-              "step {} must be a multiple of train.evaluate_every ({}){}, as settings are compared by their "
-              "validation loss; change one of them",
+              "step {} must be a multiple of train.evaluate_every ({}){}, as settings are compared by their validation loss; change one of them",
               step, train.evaluate_every, where));
       }
   }

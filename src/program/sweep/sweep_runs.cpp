@@ -96,15 +96,15 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
       "{}: belongs to another sweep: its halving is {}, here {}; choose another directory with --out",
       directory.string(), json_text(old_halving), json_text(halving));
   const std::vector<std::string> old = identity(before), planned = identity(now);
-  require<CheckpointError>(old.size() == planned.size(),
-                           "{}: belongs to another sweep: it has {} settings, this one {}; choose "
-                           "another directory with --out",
-                           directory.string(), old.size(), planned.size());
+  require<CheckpointError>(
+      old.size() == planned.size(),
+      "{}: belongs to another sweep: it has {} settings, this one {}; choose another directory with --out",
+      directory.string(), old.size(), planned.size());
   for (std::size_t i = 0; i < old.size(); ++i)
-    require<CheckpointError>(old[i] == planned[i],
-                             "{}: belongs to another sweep: its setting {} is {}, here {}; choose "
-                             "another directory with --out",
-                             directory.string(), i + 1, old[i], planned[i]);
+    require<CheckpointError>(
+        old[i] == planned[i],
+        "{}: belongs to another sweep: its setting {} is {}, here {}; choose another directory with --out",
+        directory.string(), i + 1, old[i], planned[i]);
 }
 
 // Throws CheckpointError if the directory exists and holds a run of another config or other data.

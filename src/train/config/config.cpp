@@ -39,14 +39,12 @@ void check_task(Config& c, Report& report) {
   report.conflict_if(
       task.open != nullptr && !c.task.vocabulary_file.empty() && c.task.options.has_unknown(),
       {c.task.options.min_count > 1 ? "task.min_count" : "task.vocabulary", "task.vocabulary_file"},
-      "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or "
-      "task.vocabulary and task.min_count");
+      "vocabulary_file lists all tokens, so that none is replaced by <unk>; remove it, or task.vocabulary and task.min_count");
   report.conflict_if(task.open != nullptr && c.task.file.empty(), {"task.file", "task.name"},
                      "task {} needs a data file; set task.file", c.task.name);
   report.conflict_if(
       task.causal && c.model.attention.mask != Mask::causal, {"model.attention.mask", "task.name"},
-      "task {} requires the causal mask, or the model could read the answers in its input; set "
-      "model.attention.mask to causal",
+      "task {} requires the causal mask, or the model could read the answers in its input; set model.attention.mask to causal",
       c.task.name);
 }
 
@@ -60,8 +58,7 @@ std::string vocabulary_mismatch(const std::vector<std::string>& trained,
     return at < std::ssize(names) ? printable(names[static_cast<std::size_t>(at)]) : std::string("none");
   };
   return fmt::format(
-      "the model was trained with another vocabulary: {} tokens, not {}; token {} is {}, not {}; restore the "
-      "vocabulary, or train a new model",
+      "the model was trained with another vocabulary: {} tokens, not {}; token {} is {}, not {}; restore the vocabulary, or train a new model",
       trained.size(), now.size(), at, name(trained), name(now));
 }
 
@@ -94,9 +91,11 @@ void check_trained(Config& c, const DataRecord& trained, const std::vector<std::
     if (needed <= rows) return true;
     std::vector<std::string> keys = kTaskKeys;
     keys.insert(keys.begin(), "model.max_length");
-    report.conflict(keys, fmt::format("the task needs {0} positions, and the model has learned {1}; train a "
-                                      "model with model.max_length={0}, or with other model.positions",
-                                      needed, rows));
+    report.conflict(
+        keys,
+        fmt::format(
+            "the task needs {0} positions, and the model has learned {1}; train a model with model.max_length={0}, or with other model.positions",
+            needed, rows));
     return false;
   };
   if (!check(std::max(sizes.length, c.model.max_length), trained.length)) return;
@@ -127,8 +126,7 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
   report.conflict_if(
       c.model.max_length != 0 && needed > c.model.max_length,
       {"model.max_length", "task.length", "model.output.per", "task.name"},
-      "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set "
-      "it to 0",
+      "max_length ({}) must be at least the longest sequence of the task ({}); raise it, or set it to 0",
       c.model.max_length, needed);
 }
 
@@ -140,27 +138,25 @@ void check_head_log(const Config& c, Report& report) {
     report.conflict({"train.log_heads", recurrent ? "model.attention.score" : "model.mixer"},
                     "this model has no attention heads to log; remove log_heads");
   else if (!kind_of(c.model.attention.score).softmax)
-    report.conflict({"train.log_heads", "model.attention.score"},
-                    "scores of heads require attention weights that sum to 1, which score linear has not; "
-                    "remove log_heads, or choose another score");
+    report.conflict(
+        {"train.log_heads", "model.attention.score"},
+        "scores of heads require attention weights that sum to 1, which score linear has not; remove log_heads, or choose another score");
 }
 
 void check_schedule(const TrainConfig& train, Report& report) {
   const ScheduleConfig& schedule = train.schedule;
-  report.conflict_if(schedule.warmup > train.steps, {"train.schedule.warmup", "train.steps"},
-                     "warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise "
-                     "train.steps",
-                     schedule.warmup, train.steps);
+  report.conflict_if(
+      schedule.warmup > train.steps, {"train.schedule.warmup", "train.steps"},
+      "warmup ({0}) must be at most steps ({1}); lower train.schedule.warmup, or raise train.steps",
+      schedule.warmup, train.steps);
   const bool has_final = schedule.name == ScheduleKind::linear || schedule.name == ScheduleKind::cosine_decay;
   report.conflict_if(
       !has_final && schedule.final != 0, {"train.schedule.final", "train.schedule.name"},
-      "final has no effect on this schedule; remove it, or set train.schedule.name to linear or "
-      "cosine_decay");
-  report.conflict_if(has_final && schedule.final > train.optimizer.lr,
-                     {"train.schedule.final", "train.optimizer.lr"},
-                     "final ({}) must be at most lr ({}); lower train.schedule.final, or raise "
-                     "train.optimizer.lr",
-                     schedule.final, train.optimizer.lr);
+      "final has no effect on this schedule; remove it, or set train.schedule.name to linear or cosine_decay");
+  report.conflict_if(
+      has_final && schedule.final > train.optimizer.lr, {"train.schedule.final", "train.optimizer.lr"},
+      "final ({}) must be at most lr ({}); lower train.schedule.final, or raise train.optimizer.lr",
+      schedule.final, train.optimizer.lr);
 }
 
 // `rows`: how many training sequences there are, where data files say so.
@@ -170,8 +166,7 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
   if (c.task.rows != nullptr && c.task.rows->places() > 0 && c.data.train != kAll)
     report.conflict(
         {"data.train", "task.documents"},
-        "data.train has no effect on a stream, which training reads at random places; remove it, or "
-        "choose a smaller part with task.split");
+        "data.train has no effect on a stream, which training reads at random places; remove it, or choose a smaller part with task.split");
   else if (c.data.train != 0 && train.batch > sequences)
     report.conflict(
         {"train.batch", "data.train", "task.file"},

@@ -64,9 +64,7 @@ Section fields(TaskConfig& c) {
        {"format", "format of data files; auto: by the extension of the name",
         one_of(c.options.format, {"auto", "tsv", "csv", "jsonl", "conllu"})},
        {"input",
-        "columns of the input, joined by commas: numbers from 0, names in the header, fields of CoNLL-U or "
-        "keys "
-        "of JSON",
+        "columns of the input, joined by commas: numbers from 0, names in the header, fields of CoNLL-U or keys of JSON",
         Text{&c.options.input}},
        {"target", "columns of the target, as for input", Text{&c.options.target}},
        {"header", "skip the first line of a table", Boolean{&c.options.header}},
@@ -85,12 +83,10 @@ Section fields(TaskConfig& c) {
        {"long", "documents of more than `length` tokens: several windows, or only the first",
         one_of(c.text.longer, {"windows", "cut"})},
        {"stride",
-        "tokens from a window of validation and test to the next one, whose first tokens are context alone; "
-        "0: `length`",
+        "tokens from a window of validation and test to the next one, whose first tokens are context alone; 0: `length`",
         Integer{&c.text.stride, 0, 1'000'000}},
        {"split",
-        "shares of a stream for training, validation and test, or for training and both of the others; "
-        "default: 0.8,0.1,0.1",
+        "shares of a stream for training, validation and test, or for training and both of the others; default: 0.8,0.1,0.1",
         Text{&c.text.split}},
        {"vocabulary",
         "tokens with an id of their own: those of all rows, or of training rows; others are <unk>",
@@ -111,8 +107,7 @@ Section fields(DataConfig& c) {
   };
   return {
       {{"train",
-        "training sequences; 0: unlimited, generated as training goes on; of a file, all (its default) or "
-        "a random sample of that many lines",
+        "training sequences; 0: unlimited, generated as training goes on; of a file, all (its default) or a random sample of that many lines",
         count(c.train, 0)},
        {"validation", "validation sequences; of a file, all (its default) or a random sample",
         count(c.validation, 1)},
@@ -125,8 +120,7 @@ Section fields(AttentionConfig& c) {
         one_of(c.mask, {"none", "causal"})},
        {"dropout", "dropout probability of attention weights", fraction(c.dropout)},
        {"score",
-        "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, w tanh(q + k), "
-        "sqrt(d_key) cos(q, k), or q k without a softmax; none: a recurrent model without attention",
+        "attention score of query q and key k: q k / sqrt(d_key), q k, q W k, w tanh(q + k), sqrt(d_key) cos(q, k), or q k without a softmax; none: a recurrent model without attention",
         one_of(c.score, score_names())},
        {"combine", "concat: concatenate the heads, then project; sum: project each head, then add",
         one_of(c.combine, {"concat", "sum"})},
@@ -144,8 +138,7 @@ Section fields(AttentionConfig& c) {
 Section fields(OutputConfig& c) {
   return {
       {{"per",
-        "what the model predicts a label for: each position, the whole sequence, or the next token, the only "
-        "choice for encoder_decoder and recurrent",
+        "what the model predicts a label for: each position, the whole sequence, or the next token, the only choice for encoder_decoder and recurrent",
         one_of(c.per, {"position", "sequence", "next"})},
        {"hidden", "hidden size of the output network; 0: one linear layer", Integer{&c.hidden, 0, 65536}},
        {"tied", "the weight of the output is that of the token embedding", Boolean{&c.tied}},
@@ -156,9 +149,7 @@ Section fields(OutputConfig& c) {
 Section fields(ModelConfig& c) {
   return {
       {{"kind",
-        "encoder: labels its input; encoder_decoder: generates another sequence; recurrent: generates it "
-        "with "
-        "GRUs",
+        "encoder: labels its input; encoder_decoder: generates another sequence; recurrent: generates it with GRUs",
         one_of(c.kind, {"encoder", "encoder_decoder", "recurrent"})},
        {"d_model", "size of the residual stream, or of a recurrent model's embeddings and states",
         Integer{&c.d_model, 1, 8192}},
@@ -184,13 +175,10 @@ Section fields(ModelConfig& c) {
        {"gated", "gated feed-forward network: multiply its hidden layer by a second, linear one",
         Boolean{&c.gated}},
        {"positions",
-        "positional encoding: added to embeddings (sinusoidal, learned), in attention (rotary, alibi), or "
-        "none",
+        "positional encoding: added to embeddings (sinusoidal, learned), in attention (rotary, alibi), or none",
         one_of(c.positions, {"sinusoidal", "learned", "none", "rotary", "alibi"})},
        {"rotary",
-        "columns of a head that rotary positions rotate together: pairs (2i, 2i+1), or halves (i, i + "
-        "d_key/2) "
-        "as in GPT-NeoX and LLaMA",
+        "columns of a head that rotary positions rotate together: pairs (2i, 2i+1), or halves (i, i + d_key/2) as in GPT-NeoX and LLaMA",
         one_of(c.attention.rotary.layout, {"pairs", "halves"})},
        {"rotary_base", "rotary positions rotate pair i at position p by the angle p rotary_base^(-2i/d_key)",
         Real{&c.attention.rotary.base, 1, 1e12}},
@@ -198,8 +186,7 @@ Section fields(ModelConfig& c) {
        {"position_std", "standard deviation of initial learned position embeddings",
         Real{&c.position_std, 0, 100}},
        {"init_std",
-        "standard deviation of all initial matrices, embeddings included, with biases 0; 0: as "
-        "embedding_std, position_std and PyTorch have it",
+        "standard deviation of all initial matrices, embeddings included, with biases 0; 0: as embedding_std, position_std and PyTorch have it",
         Real{&c.init_std, 0, 100}},
        {"init_scaled",
         "divide init_std of the projections into the residual stream by sqrt(2 layers), as GPT-2",

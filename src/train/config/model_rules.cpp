@@ -55,14 +55,14 @@ void check_unprojected(const ModelConfig& model, Report& report) {
 
 void check_heads(const ModelConfig& model, Report& report) {
   const AttentionConfig& attention = model.attention;
-  report.conflict_if(attention.score == Score::none, {"model.attention.score", "model.kind"},
-                     "score none requires a recurrent model; choose another score, or set model.kind to "
-                     "recurrent");
-  report.conflict_if(model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0),
-                     {"model.heads", "model.d_model"},
-                     "heads ({}) must divide d_model ({}); change one, or set "
-                     "model.attention.d_key and d_value",
-                     model.heads, model.d_model);
+  report.conflict_if(
+      attention.score == Score::none, {"model.attention.score", "model.kind"},
+      "score none requires a recurrent model; choose another score, or set model.kind to recurrent");
+  report.conflict_if(
+      model.d_model % model.heads != 0 && (attention.d_key == 0 || attention.d_value == 0),
+      {"model.heads", "model.d_model"},
+      "heads ({}) must divide d_model ({}); change one, or set model.attention.d_key and d_value",
+      model.heads, model.d_model);
   const AttentionSizes sizes = model.attention_sizes();
   report.conflict_if(model.heads % sizes.kv_heads != 0, {"model.attention.kv_heads", "model.heads"},
                      "kv_heads ({}) must divide heads ({}); choose a divisor, or 0 for one each",
@@ -74,8 +74,7 @@ void check_heads(const ModelConfig& model, Report& report) {
   if (!attention.in_proj) check_unprojected(model, report);
   report.conflict_if(
       model.positions == Positions::alibi && !sizes.softmax, {"model.positions", "model.attention.score"},
-      "alibi positions require a softmax, which score linear leaves out; choose another score, or "
-      "other positions");
+      "alibi positions require a softmax, which score linear leaves out; choose another score, or other positions");
   report.conflict_if(
       model.positions == Positions::rotary &&
           (!kind_of(attention.score).product || kind_of(attention.score).matrices()),
@@ -124,10 +123,10 @@ void check_convolution(const ModelConfig& model, Report& report) {
   report.conflict_if(model.positions == Positions::rotary || model.positions == Positions::alibi,
                      {"model.positions", "model.mixer"},
                      "rotary and alibi positions require attention; choose sinusoidal, learned or none");
-  report.conflict_if(a.mask == Mask::none && model.window % 2 == 0, {"model.window", "model.attention.mask"},
-                     "a centered window must be odd, not {}; change it, or set model.attention.mask "
-                     "to causal",
-                     model.window);
+  report.conflict_if(
+      a.mask == Mask::none && model.window % 2 == 0, {"model.window", "model.attention.mask"},
+      "a centered window must be odd, not {}; change it, or set model.attention.mask to causal",
+      model.window);
 }
 
 void check_next(const ModelConfig& model, Report& report) {
@@ -147,10 +146,10 @@ void check_recurrent(const ModelConfig& model, Report& report) {
       model.attention.score == Score::none && model.attention.dropout > 0,
       {"model.attention.dropout", "model.attention.score"},
       "dropout of attention weights has no effect with score none; remove it, or choose a score");
-  report.conflict_if(model.d_model % 2 != 0, {"model.d_model", "model.kind"},
-                     "a recurrent model requires an even d_model, not {}, half of it for each "
-                     "direction of the encoder",
-                     model.d_model);
+  report.conflict_if(
+      model.d_model % 2 != 0, {"model.d_model", "model.kind"},
+      "a recurrent model requires an even d_model, not {}, half of it for each direction of the encoder",
+      model.d_model);
 }
 
 }  // namespace
@@ -173,17 +172,16 @@ void check_model(const ModelConfig& model, Report& report) {
     report.conflict_if(
         model.output.per == OutputPer::next && model.attention.mask != Mask::causal,
         {"model.attention.mask", "model.output.per"},
-        "output per next token requires the causal mask, or the model could read the answer; set "
-        "model.attention.mask to causal");
+        "output per next token requires the causal mask, or the model could read the answer; set model.attention.mask to causal");
     return;
   }
   check_next(model, report);
   report.conflict_if(
       model.mixer == Mixer::convolution, {"model.mixer", "model.kind"},
       "an encoder-decoder requires attention; set model.mixer to attention, or model.kind to encoder");
-  report.conflict_if(model.attention.mask != Mask::none, {"model.attention.mask", "model.kind"},
-                     "the mask of the encoder must be none (that of the decoder is always causal); set "
-                     "model.attention.mask to none");
+  report.conflict_if(
+      model.attention.mask != Mask::none, {"model.attention.mask", "model.kind"},
+      "the mask of the encoder must be none (that of the decoder is always causal); set model.attention.mask to none");
 }
 
 }  // namespace thimble::config

@@ -19,8 +19,7 @@ struct Row {
 constexpr Row kOtherNames[] = {
     // meaning: the key
     {"train.batch",
-     "batch_size train_batch_size "
-     "per_device_train_batch_size micro_batch_size global_batch_size"},
+     "batch_size train_batch_size per_device_train_batch_size micro_batch_size global_batch_size"},
     {"train.steps", "max_steps num_steps max_iters num_iterations iterations total_steps"},
     {"train.optimizer.name", "optim optimizer_name"},
     {"train.optimizer.lr", "learning_rate max_lr base_lr"},
@@ -48,8 +47,7 @@ constexpr Row kOtherNames[] = {
     {"model.attention.dropout", "attention_dropout attn_dropout attn_pdrop attention_probs_dropout_prob"},
     {"model.attention.mask", "attention_dir is_causal causal"},
     {"model.layers",
-     "n_layers n_layer num_layers "
-     "num_hidden_layers num_encoder_layers encoder_layers num_blocks"},
+     "n_layers n_layer num_layers num_hidden_layers num_encoder_layers encoder_layers num_blocks"},
     {"model.d_model", "hidden_size hidden_dim embed_dim embedding_dim n_embd d_embed"},
     {"model.d_ff", "intermediate_size dim_feedforward ffn_dim d_mlp n_inner"},
     {"model.dropout", "dropout_rate dropout_p resid_pdrop hidden_dropout_prob"},
@@ -62,8 +60,7 @@ constexpr Row kOtherNames[] = {
     {"model.positions", "positional_encoding positional_embedding_type position_embedding_type"},
     {"model.embedding_std", "initializer_range init_std"},
     {"model.max_length",
-     "max_position_embeddings max_seq_len max_seq_length max_len "
-     "block_size n_ctx n_positions context_length"},
+     "max_position_embeddings max_seq_len max_seq_length max_len block_size n_ctx n_positions context_length"},
     {"task.length", "seq_len sequence_length"},
     {"task.file", "train_file data_file dataset_path"},
     {"data.train", "train_size num_train_samples"},

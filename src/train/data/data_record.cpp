@@ -103,8 +103,7 @@ DataRecord parse_record(const Json& json, const fs::path& run) {
 std::string split_rule_mismatch(const DataRecord& record) {
   if (record.split_rule.empty() || record.split_rule == kSplitRule) return "";
   return fmt::format(
-      "its splits were made by the {}, and this version makes them by the {}, so that its "
-      "training lines would be in other splits; train it again",
+      "its splits were made by the {}, and this version makes them by the {}, so that its training lines would be in other splits; train it again",
       printable(record.split_rule), kSplitRule);
 }
 

@@ -42,10 +42,9 @@ std::vector<std::int32_t> Rows::number_tokens(const TableVocabulary& vocabulary,
   if (!vocabulary.fixed() && std::ssize(tokens_) > kMaxTokens) {
     const auto found = std::ssize(tokens_) - (options_.has_unknown() ? 1 : 0);
     std::ranges::sort(counts, std::greater());
-    throw DataError(
-        fmt::format("{0}: 1 problem\n{0}: {1} different tokens; the maximum is {2}; replace rare ones with "
-                    "task.min_count={3}",
-                    files_[0].name, found, kMaxTokens, counts[kMaxTokens - 1] + 1));
+    throw DataError(fmt::format(
+        "{0}: 1 problem\n{0}: {1} different tokens; the maximum is {2}; replace rare ones with task.min_count={3}",
+        files_[0].name, found, kMaxTokens, counts[kMaxTokens - 1] + 1));
   }
   if (const auto unknown = std::ranges::find(tokens_, kUnknownToken);
       options_.has_unknown() && unknown != tokens_.end())

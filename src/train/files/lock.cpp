@@ -60,10 +60,10 @@ FileLock::FileLock(std::filesystem::path file, const std::string& what) : path_(
     // The previous holder may have removed the file after it was opened here.
     if (is_same_file(descriptor_, path_)) break;
     ::close(descriptor_);
-    require<FileError>(attempt < kAttempts,
-                       "{}: cannot be locked: the file system shows another file each time it is opened; "
-                       "choose a directory on another file system",
-                       path_.string());
+    require<FileError>(
+        attempt < kAttempts,
+        "{}: cannot be locked: the file system shows another file each time it is opened; choose a directory on another file system",
+        path_.string());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const std::string name = process_name();

@@ -263,10 +263,10 @@ void SafetensorsFile::check_layout() const {
   std::ranges::sort(order, {}, [](const Item* i) { return std::pair(i->second.begin, i->second.end); });
   std::size_t at = 0;
   for (const Item* item : order) {
-    require<CheckpointError>(item->second.begin == at,
-                             "{}: tensor {}: begins at byte {} of the data, not at {} where the one before "
-                             "ends; tensors leave no hole and do not overlap",
-                             name_, printable(item->first), item->second.begin, at);
+    require<CheckpointError>(
+        item->second.begin == at,
+        "{}: tensor {}: begins at byte {} of the data, not at {} where the one before ends; tensors leave no hole and do not overlap",
+        name_, printable(item->first), item->second.begin, at);
     at = item->second.end;
   }
   require<CheckpointError>(at == size_ - data_, "{}: {} bytes of data follow the last tensor", name_,

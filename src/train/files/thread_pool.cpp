@@ -60,10 +60,9 @@ ThreadPool::ThreadPool(std::int64_t threads) {
   } catch (const std::system_error& e) {
     const int started = this->threads();
     stop(stopping_, ticket_, workers_);
-    throw Error(
-        fmt::format("{} of {} threads could be started: {}; use fewer with --threads, or raise the limit "
-                    "(ulimit -u)",
-                    started, threads, e.code().message()));
+    throw Error(fmt::format(
+        "{} of {} threads could be started: {}; use fewer with --threads, or raise the limit (ulimit -u)",
+        started, threads, e.code().message()));
   } catch (...) {
     stop(stopping_, ticket_, workers_);
     throw;

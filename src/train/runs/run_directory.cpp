@@ -135,8 +135,7 @@ void RunDirectory::require_run() const {
     const Json format = found.is_object() ? found.value("format", Json()) : Json();
     require<CheckpointError>(
         !format.is_null() || checkpoints.empty(),
-        "{}: written by a version of thimble before 0.3, whose runs this one does not open; "
-        "train it again",
+        "{}: written by a version of thimble before 0.3, whose runs this one does not open; train it again",
         name());
     if (format.is_string() && format.get<std::string>().starts_with("thimble ") && format != kRunFormat)
       throw CheckpointError(fmt::format(

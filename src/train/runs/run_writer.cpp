@@ -173,8 +173,7 @@ void RunWriter::check_metrics(bool replaces) {
   if (scan.lines > 0 && !is_own) {
     require<CheckpointError>(
         replaces,
-        "{}: has other values than the run wrote, or is of another run; restore the file, or give "
-        "--new-metrics to keep it as {}{} and begin a new one",
+        "{}: has other values than the run wrote, or is of another run; restore the file, or give --new-metrics to keep it as {}{} and begin a new one",
         file.string(), kRunMetrics.string(), kReplaced);
     remarks_.push_back(
         fmt::format("{}: has other values than the run wrote; kept as {}{}, and a new file begins",

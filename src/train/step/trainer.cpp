@@ -57,9 +57,9 @@ void Trainer::require_equal_ranks() {
 
 void Trainer::require_equal_weights() {
   if (ranks_.size() == 1) return;
-  ranks_.require_equal<Error>({{"hash of the weights", model().parameters().hash()}},
-                              "a rank or the network has computed or copied them wrongly; resume from the "
-                              "last checkpoint");
+  ranks_.require_equal<Error>(
+      {{"hash of the weights", model().parameters().hash()}},
+      "a rank or the network has computed or copied them wrongly; resume from the last checkpoint");
 }
 
 void Trainer::distribute_state() {
@@ -249,10 +249,9 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
       non_finite = worker.tape.first_non_finite_gradient();
     }
     if (non_finite) {
-      throw NumericError(
-          fmt::format("{}; the first {} that is not finite is in {}; lower the learning rate or set "
-                      "train.clip_norm",
-                      where, kind, describe(non_finite, config_.model)));
+      throw NumericError(fmt::format(
+          "{}; the first {} that is not finite is in {}; lower the learning rate or set train.clip_norm",
+          where, kind, describe(non_finite, config_.model)));
     }
   };
   for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) for_micro_batches(shard, check);
@@ -262,10 +261,9 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
   const auto& segment = optimizer_.segments()[static_cast<std::size_t>(bad - segment_squares_.begin())];
   const auto entry = std::ranges::find_if(
       model().parameters().entries(), [&](const auto& e) { return segment.offset < e.offset + e.size(); });
-  throw NumericError(
-      fmt::format("{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the "
-                  "learning rate or set train.clip_norm",
-                  where, entry->name));
+  throw NumericError(fmt::format(
+      "{}; the gradients of the whole batch overflow in op gradient_norm, layer {}; lower the learning rate or set train.clip_norm",
+      where, entry->name));
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -41,9 +41,9 @@ TEST_CASE("an unknown or repeated head is an error that lists the heads", "[insp
   for (const char* list : {"2.0", "0.2", "0.1,", "", "0", "0.1.1", "-1.0", "0.1;1.0", "0 .1", "2.*"})
     CHECK_THROWS_WITH(parse_heads(list, encoder_only()),
                       StartsWith("there is no head \"") && EndsWith("the model has 0.0 to 0.1, 1.0 to 1.1"));
-  CHECK_THROWS_WITH(parse_heads("0.1", translator()),
-                    "there is no head \"0.1\"; the model has encoder.0.0 to encoder.0.2, decoder.0.0 to "
-                    "decoder.0.2, cross.0.0 to cross.0.2");
+  CHECK_THROWS_WITH(
+      parse_heads("0.1", translator()),
+      "there is no head \"0.1\"; the model has encoder.0.0 to encoder.0.2, decoder.0.0 to decoder.0.2, cross.0.0 to cross.0.2");
   CHECK_THROWS_WITH(parse_heads("0.1,1.0,0.1", encoder_only()),
                     "head 0.1 is given twice; name each head once");
   CHECK_THROWS_WITH(parse_heads("1.*,*.0", encoder_only()), StartsWith("head 1.0 is given twice"));

@@ -96,10 +96,9 @@ TEST_CASE("a pattern without an effect is redundant", "[inspect]") {
   const Label label = label_head(with("mirror", 0.57), kUseless, kUnused);
   CHECK(label.name == "mirror");
   CHECK(label.verdict == Verdict::redundant);
-  CHECK(label.sentence ==
-        "looks like mirror: 57 % of its attention (chance 10 %), but ablating it costs nothing of interest, "
-        "alone "
-        "or with other heads");
+  CHECK(
+      label.sentence ==
+      "looks like mirror: 57 % of its attention (chance 10 %), but ablating it costs nothing of interest, alone or with other heads");
 }
 
 TEST_CASE("an effect without a pattern has no name", "[inspect]") {
@@ -121,9 +120,9 @@ TEST_CASE("a harmful head, a backup and a model at chance say so", "[inspect]") 
   const Label harmful = label_head(with("mirror", 0.57), better, {.verdict = Verdict::harmful});
   CHECK(harmful.name == "mirror");
   CHECK(harmful.verdict == Verdict::harmful);
-  CHECK(harmful.sentence ==
-        "mirror: 57 % of its attention (chance 10 %); harmful: ablating it lowers the loss by 0.4 (95 % CI "
-        "0.3–0.5)");
+  CHECK(
+      harmful.sentence ==
+      "mirror: 57 % of its attention (chance 10 %); harmful: ablating it lowers the loss by 0.4 (95 % CI 0.3–0.5)");
   CHECK(label_head(at_chance(), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}, {.verdict = Verdict::harmful})
             .sentence == "harmful: ablating it gains 10.0 points (95 % CI 5–20)");
   const HeadVerdict backup = {Verdict::backup, {{0, 1}}, {"0.1"}, {2, -0.9, {1, 3}, {-0.92, -0.88}}};
@@ -133,8 +132,7 @@ TEST_CASE("a harmful head, a backup and a model at chance say so", "[inspect]") 
   CHECK((pair.group == std::vector<HeadId>{{0, 1}}));
   CHECK(
       pair.sentence ==
-      "mirror: 57 % of its attention (chance 10 %); backup for 0.1: ablating both costs 90.0 points (95 % CI "
-      "88–92)");
+      "mirror: 57 % of its attention (chance 10 %); backup for 0.1: ablating both costs 90.0 points (95 % CI 88–92)");
   const Label unknown = label_head(at_chance(), kUseless, backup);
   CHECK(unknown.name.empty());
   CHECK(unknown.verdict == Verdict::backup);

@@ -289,9 +289,9 @@ TEST_CASE("without varied examples there are patterns of positions, but none of 
   score("induction").varied = {.value = 0.8, .chance = 0.1, .matched = 0.2, .attainable = 1, .eligible = 300};
   CHECK(find_pattern(scores).name == "induction");
   CHECK(find_pattern(scores).eligible == 300);
-  CHECK(find_pattern(scores).numbers ==
-        "90 % of its attention (chance 10 %, matched 10 %), 80 % where position and content part (matched 20 "
-        "%)");
+  CHECK(
+      find_pattern(scores).numbers ==
+      "90 % of its attention (chance 10 %, matched 10 %), 80 % where position and content part (matched 20 %)");
   CHECK(find_pattern(scores, 301).name.empty());
   score("induction").varied->value = 0.324;  // strength below 0.25
   CHECK(find_pattern(scores).name.empty());

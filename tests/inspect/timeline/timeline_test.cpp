@@ -78,9 +78,9 @@ TEST_CASE("a pattern of content counts only if the trained head has it", "[inspe
 
 TEST_CASE("a head that forms slowly did so from a quarter to three quarters of the rise", "[inspect]") {
   // From 0.1 to 0.9: a quarter is 0.3, half 0.5, three quarters 0.7.
-  CHECK(sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
-        Sentences{"head 1.2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to "
-                  "4.3"});
+  CHECK(
+      sentences("mirror", {0.1, 0.2, 0.29, 0.31, 0.45, 0.55, 0.69, 0.71, 0.8, 0.9}) ==
+      Sentences{"head 1.2 became a mirror head between steps 20 and 70, when the loss fell from 4.8 to 4.3"});
   // A pattern at chance or at the start has not formed.
   const auto later = find_events(steps_of({{"mirror", {0.5, 0.4, 0.59, 0.61, 0.79, 0.81, 0.9}}}));
   REQUIRE(later.size() == 1);
@@ -121,11 +121,11 @@ TEST_CASE("the last rise of a score counts", "[inspect]") {
 }
 
 TEST_CASE("a head that gives up a pattern has two events", "[inspect]") {
-  CHECK(sentences("previous_token", {0.1, 0.1, 0.8, 0.9, 0.85, 0.65, 0.6, 0.2, 0.15, 0.1}) ==
-        Sentences{"head 1.2 became a previous-token head between steps 10 and 20, when the loss fell from "
-                  "4.9 to 4.8",
-                  "head 1.2 stopped being a previous-token head between steps 40 and 70, when the loss fell "
-                  "from 4.6 to 4.3"});
+  CHECK(
+      sentences("previous_token", {0.1, 0.1, 0.8, 0.9, 0.85, 0.65, 0.6, 0.2, 0.15, 0.1}) ==
+      Sentences{
+          "head 1.2 became a previous-token head between steps 10 and 20, when the loss fell from 4.9 to 4.8",
+          "head 1.2 stopped being a previous-token head between steps 40 and 70, when the loss fell from 4.6 to 4.3"});
   CHECK(sentences("previous_token", {0.1, 0.1, 0.9, 0.9, 0.1, 0.1}).empty());  // too short
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("a head with an attention has a chance of its own, and the name of its
   CHECK(steps[0].heads[0].attention == "cross.0");
   steps[1].step = 10;
   steps[1].heads[0].scores["mirror"] = 0.9;
-  CHECK(sentences(steps) == Sentences{"head cross.0.1 became a mirror head between steps 0 and 10, when the "
-                                      "loss stayed at 4"});
+  CHECK(sentences(steps) ==
+        Sentences{"head cross.0.1 became a mirror head between steps 0 and 10, when the loss stayed at 4"});
   CHECK_THAT(draw(steps, true), ContainsSubstring("\ncross.0.1 mirror "));
   steps[1].heads[0].chance = {{"mirror", 0.88}};  // now it is near chance
   CHECK(sentences(steps).empty());

@@ -17,9 +17,9 @@ TEST_CASE("help has a column of terms and wraps their descriptions", "[cli]") {
   command.add_option("OVERRIDES", overrides, "Changes to it").value_name("key=value");
   command.add_option("--out", out, "Run directory").value_name("DIR");
   command
-      .add_option("--jobs", jobs,
-                  "Runs at a time, each of them a process of one thread, so that all of the cores of the "
-                  "machine have work")
+      .add_option(
+          "--jobs", jobs,
+          "Runs at a time, each of them a process of one thread, so that all of the cores of the machine have work")
       .value_name("N")
       .shows_default();
   command.add_option("--a-long-name-of-an-option", out, "Below its term").one_of({"a", "b"}).value_name("X");

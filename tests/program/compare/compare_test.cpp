@@ -185,8 +185,7 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
   Json json{{"format", "thimble sweep 3"}, {"settings", Json::array()}, {"checksum", "0"}};
   refused(json, "sweep.json: the checksum does not match");
   refused(with_checksum(json),
-          "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run "
-          "directory");
+          "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run directory");
   json.erase("settings");
   refused(with_checksum(json), "sweep.json: invalid: ");
 }

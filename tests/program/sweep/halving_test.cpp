@@ -180,8 +180,7 @@ TEST_CASE("a run that diverges is the worst, another failure decides nothing", "
 TEST_CASE("a run that ends before a step of halving keeps its last loss", "[sweep]") {
   Workshop w(kHalving);
   w.script(
-      "case $* in *layers=1*) mkdir -p $out; echo '{\"step\":5,\"split\":\"validation\",\"loss\":0}' "
-      ">$out/metrics.jsonl; finish; exit 0;; esac\n" +
+      "case $* in *layers=1*) mkdir -p $out; echo '{\"step\":5,\"split\":\"validation\",\"loss\":0}' >$out/metrics.jsonl; finish; exit 0;; esac\n" +
       kTrainOne);
   CHECK(statuses(w.run().runs) == "done, stopped, done, stopped, stopped, stopped");
 }

@@ -17,14 +17,14 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
 
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 4]}\nseeds: [7, 8]\n");
   w.load();
-  CHECK(w.refusal() ==
-        out +
-            ": belongs to another sweep: its setting 2 is {\"model.heads\":2} with seeds [7,8] and a config "
-            "of hash " +
-            w.json()["settings"][1]["config_hash"].get<std::string>() +
-            ", here {\"model.heads\":4} with seeds [7,8] and a config of hash " +
-            to_json(w.sweep, plan_runs(w.sweep), "")["settings"][1]["config_hash"].get<std::string>() +
-            "; choose another directory with --out");
+  CHECK(
+      w.refusal() ==
+      out +
+          ": belongs to another sweep: its setting 2 is {\"model.heads\":2} with seeds [7,8] and a config of hash " +
+          w.json()["settings"][1]["config_hash"].get<std::string>() +
+          ", here {\"model.heads\":4} with seeds [7,8] and a config of hash " +
+          to_json(w.sweep, plan_runs(w.sweep), "")["settings"][1]["config_hash"].get<std::string>() +
+          "; choose another directory with --out");
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2]}\nseeds: [7, 9]\n");
   w.load();
   CHECK_THAT(w.refusal(), ContainsSubstring("setting 1 is {\"model.heads\":1} with seeds [7,8]") &&
@@ -117,9 +117,10 @@ TEST_CASE("a run of another config is refused", "[sweep]") {
   CHECK(w.refusal().empty());
   config.train.batch = 7;
   write_hand_made_run(run, config, to_json(record_of(config)), "", kResult);
-  CHECK(w.refusal() == run.string() +
-                           ": trained with another config: train.batch: 7 in the directory, 128 in the "
-                           "sweep; choose another directory with --out");
+  CHECK(
+      w.refusal() ==
+      run.string() +
+          ": trained with another config: train.batch: 7 in the directory, 128 in the sweep; choose another directory with --out");
   write_hand_made_run(run, planned.config, to_json(record_of(config)), "", kResult);
   write_file(w.directory / "base.yaml", "model: {d_model: 32}\ntrain: {steps: 50}\n");
   w.load();

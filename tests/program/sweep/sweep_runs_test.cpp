@@ -57,8 +57,7 @@ TEST_CASE("a plan has every setting with every seed, on one thread", "[sweep]") 
 
 TEST_CASE("the name of a run holds settings as a whole or not at all", "[sweep]") {
   const Workshop w(
-      "list: [{model.d_model: 32, model.heads: 4, train.optimizer.lr: 5e-4, model.norm: pre, "
-      "train.optimizer.weight_decay: 0.0125, train.batch: 16}]\n");
+      "list: [{model.d_model: 32, model.heads: 4, train.optimizer.lr: 5e-4, model.norm: pre, train.optimizer.weight_decay: 0.0125, train.batch: 16}]\n");
   CHECK(plan_runs(w.sweep)[0].name == "001-d_model_32-heads_4-lr_5e-4-norm_pre-weight_decay_0.0125-seed_42");
 }
 
@@ -147,8 +146,7 @@ TEST_CASE("a sweep runs every run and writes what came of it", "[sweep]") {
 TEST_CASE("a run that fails stops no other one, and is resumed the next time", "[sweep]") {
   const Workshop w;
   w.script(
-      "case $* in *heads=1*seed=8*) mkdir -p $out; echo first; echo 'thimble: too hot' >&2; exit 3;; esac; "
-      "finish");
+      "case $* in *heads=1*seed=8*) mkdir -p $out; echo first; echo 'thimble: too hot' >&2; exit 3;; esac; finish");
   const SweepResult result = w.run();
   CHECK(statuses(result.runs) == "done, failed, done, done");
   CHECK(named(result.runs, "002-heads_1-seed_8").error == "too hot");
@@ -303,9 +301,7 @@ TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   w.options.jobs = 2;
   // One of the two sends it: a second signal would end them before they have saved.
   w.script(
-      "trap 'mkdir -p $out; exit 130' INT; mkdir ${0%/*}/sent 2>&- && kill -INT $PPID; while :; do sleep "
-      "0.02; "
-      "done");
+      "trap 'mkdir -p $out; exit 130' INT; mkdir ${0%/*}/sent 2>&- && kill -INT $PPID; while :; do sleep 0.02; done");
   const SweepResult stopped = w.run();
   CHECK(stopped.interrupted);
   CHECK_THAT(statuses(stopped.runs), ContainsSubstring("interrupted") && EndsWith("waiting, waiting"));
@@ -313,8 +309,7 @@ TEST_CASE("a signal lets the runs end, a second one ends them", "[sweep]") {
   CHECK(w.json()["failed"] == 0);
   w.options.jobs = 1;
   w.script(
-      "mkdir -p $out; trap 'kill -INT $PPID; kill -TERM $PPID' INT; kill -TERM $PPID; while :; do sleep "
-      "0.02; done");
+      "mkdir -p $out; trap 'kill -INT $PPID; kill -TERM $PPID' INT; kill -TERM $PPID; while :; do sleep 0.02; done");
   const SweepResult killed = w.run();
   CHECK(killed.interrupted);
   CHECK_THAT(statuses(killed.runs), StartsWith("interrupted, ") && EndsWith("waiting, waiting"));

@@ -210,8 +210,7 @@ TEST_CASE("what a sweep may not set, or not twice", "[sweep]") {
 
 TEST_CASE("a random search draws values by seed, key and sample", "[sweep]") {
   const std::string keys =
-      "model.norm: [pre, post], model.dropout: {uniform: [0, 0.3]}, train.optimizer.lr: {log_uniform: [1e-4, "
-      "1e-2]}, model.layers: {int_uniform: [1, 3]}";
+      "model.norm: [pre, post], model.dropout: {uniform: [0, 0.3]}, train.optimizer.lr: {log_uniform: [1e-4, 1e-2]}, model.layers: {int_uniform: [1, 3]}";
   const auto draw = [](const std::string& random) {
     return settings_of(load_text("random: {" + random + "}\n"));
   };

@@ -95,26 +95,26 @@ TEST_CASE("a dump satisfies the schema", "[config]") {
 
 TEST_CASE("the schema refuses what the reader refuses", "[config]") {
   const Json schema = config_schema();
-  for (const auto& [text, wrong] : {
-           std::pair{"modle: {}", ": no property modle"},
-           {"model: {head: 2}", "/model: no property head"},
-           {"model: 3", "/model: not of type object"},
-           {"train: {steps: 1.5}", "/train/steps: not of type integer"},
-           {"train: {steps: '7'}", "/train/steps: not of type integer"},
-           {"train: {steps: 0}", "/train/steps: below 1"},
-           {"train: {batch: 65537}", "/train/batch: above 65536"},
-           {"model: {dropout: 1}", "/model/dropout: above 1.0"},
-           {"train: {optimizer: {lr: 0}}", "/train/optimizer/lr: below 0.0"},
-           {"train: {precision: half}", "/train/precision: not one of [\"float32\",\"float64\"]"},
-           {"train: {checkpoint_series: yes}", "/train/checkpoint_series: not of type boolean"},
-           {"model: {attention: {score: euclidean}}",
-            "/model/attention/score: not one of "
-            "[\"scaled_dot\",\"dot\",\"general\",\"additive\",\"cosine\",\"linear\",\"none\"]"},
-           {"model: {attention: {kv_heads: -1}}", "/model/attention/kv_heads: below 0"},
-           {"model: {attention: {tie_query_key: 1}}", "/model/attention/tie_query_key: not of type boolean"},
-           {"task: {file: ''}", "/task/file: too short"},
-           {"base: [a]", "/base: not of type string"},
-       })
+  for (
+      const auto& [text, wrong] : {
+          std::pair{"modle: {}", ": no property modle"},
+          {"model: {head: 2}", "/model: no property head"},
+          {"model: 3", "/model: not of type object"},
+          {"train: {steps: 1.5}", "/train/steps: not of type integer"},
+          {"train: {steps: '7'}", "/train/steps: not of type integer"},
+          {"train: {steps: 0}", "/train/steps: below 1"},
+          {"train: {batch: 65537}", "/train/batch: above 65536"},
+          {"model: {dropout: 1}", "/model/dropout: above 1.0"},
+          {"train: {optimizer: {lr: 0}}", "/train/optimizer/lr: below 0.0"},
+          {"train: {precision: half}", "/train/precision: not one of [\"float32\",\"float64\"]"},
+          {"train: {checkpoint_series: yes}", "/train/checkpoint_series: not of type boolean"},
+          {"model: {attention: {score: euclidean}}",
+           "/model/attention/score: not one of [\"scaled_dot\",\"dot\",\"general\",\"additive\",\"cosine\",\"linear\",\"none\"]"},
+          {"model: {attention: {kv_heads: -1}}", "/model/attention/kv_heads: below 0"},
+          {"model: {attention: {tie_query_key: 1}}", "/model/attention/tie_query_key: not of type boolean"},
+          {"task: {file: ''}", "/task/file: too short"},
+          {"base: [a]", "/base: not of type string"},
+      })
     CHECK(invalid(parse_text(text), schema) == wrong);
   CHECK(invalid(parse_text("base: a.yaml\ntask: {file: a.tsv}\ntrain: {checkpoint_series: true}"), schema)
             .empty());

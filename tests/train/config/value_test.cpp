@@ -262,10 +262,10 @@ train:
       parse("model: {positions: rotary, rotary: halves, rotary_base: 500000}").model.attention.rotary;
   CHECK((rotary.layout == RotaryPairs::halves && rotary.base == 500000));
   CHECK((c.model.mixer == Mixer::attention && c.model.window == 3));
-  const ModelConfig l = parse(
-                            "model: {norm: pre, norm_weight: false, norm_embedding: true, norm_final: false,"
-                            " bias: false, init_std: 0.3, init_scaled: true, output: {tied: true}}")
-                            .model;
+  const ModelConfig l =
+      parse(
+          "model: {norm: pre, norm_weight: false, norm_embedding: true, norm_final: false, bias: false, init_std: 0.3, init_scaled: true, output: {tied: true}}")
+          .model;
   CHECK((!l.norm_weight && l.norm_embedding && !l.norm_final && !l.bias && l.output.tied));
   CHECK((l.init_std == 0.3 && l.init_scaled));
   const AttentionConfig& a = c.model.attention;

@@ -37,11 +37,11 @@ struct FileRun {
     for (const char* name : {"main", "validation", "test"})
       write_file(directory / (std::string(name) + ".tsv"), pairs("w"));
     config = open_config_text(
-        fmt::format("task: {{name: file, file: {0}/main.tsv, validation_file: {0}/validation.tsv, test_file: "
-                    "{0}/test.tsv}}\n"
-                    "model: {{d_model: 16, positions: {1}, output: {{per: sequence}}}}\n"
-                    "train: {{steps: 40, batch: 20, threads: 1, optimizer: {{lr: 0.01}}, precision: {2}}}",
-                    directory.path().string(), positions, sizeof(Real) == 8 ? "float64" : "float32"),
+        fmt::format(
+            "task: {{name: file, file: {0}/main.tsv, validation_file: {0}/validation.tsv, test_file: {0}/test.tsv}}\n"
+            "model: {{d_model: 16, positions: {1}, output: {{per: sequence}}}}\n"
+            "train: {{steps: 40, batch: 20, threads: 1, optimizer: {{lr: 0.01}}, precision: {2}}}",
+            directory.path().string(), positions, sizeof(Real) == 8 ? "float64" : "float32"),
         "t.yaml");
     result = train(config, {.directory = run.string()});
   }

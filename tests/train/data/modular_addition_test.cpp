@@ -65,8 +65,7 @@ TEST_CASE("a split for which training leaves no pair is empty, and says so", "[t
   CHECK_NOTHROW(data.require_rows(Split::varied));
   CHECK_THROWS_WITH(
       data.require_rows(Split::validation),
-      "task modular_addition: data.train has 24 of the 25 inputs, so the validation split is empty; "
-      "lower data.train");
+      "task modular_addition: data.train has 24 of the 25 inputs, so the validation split is empty; lower data.train");
 }
 
 TEST_CASE("validation takes at most half of what training leaves of modular addition", "[tasks]") {

@@ -55,10 +55,9 @@ TEST_CASE("a line is cut at the first separator", "[data]") {
   CHECK(rows_with({.separator = "  ", .input_tokens = Tokenization::characters}, "t.txt",
                   "AB'S  EY1 B\nA  AH0") == "A B ' S = EY1 B\nA = AH0");
   CHECK(rows_with({.input = "1", .target = "0", .separator = "|"}, "t.txt", "a | b | c") == "b | c = a");
-  CHECK(rows_with({.separator = "|"}, "t.txt", "a b") ==
-        ":1: 0 separators; a line must have 1, between input and target, unless task.input and task.target "
-        "name "
-        "columns");
+  CHECK(
+      rows_with({.separator = "|"}, "t.txt", "a b") ==
+      ":1: 0 separators; a line must have 1, between input and target, unless task.input and task.target name columns");
   CHECK(rows_with({.separator = "|"}, "t.jsonl", "{}") ==
         ": task.separator and task.header have no effect on JSON Lines and CoNLL-U; remove them");
 }
@@ -69,13 +68,12 @@ TEST_CASE("comma-separated values follow RFC 4180, a record a line", "[data]") {
   CHECK(rows_with({.separator = "\t"}, "t.csv", "\"a\"\t\"b\"") == "a = b");
   CHECK(rows_with({.input = "text", .target = "label"}, "t.csv", "id,text,label\n1,\"x,y\",z\n") ==
         "x,y = z");
-  CHECK(rows_with({}, "t.csv", "a,b,c") ==
-        ":1: 2 commas; a line must have 1, between input and target, unless task.input and task.target name "
-        "columns");
-  CHECK(rows_with({}, "t.csv", "\"a\nb\",c") ==
-        ":1: a quoted field does not end on its line; a line break within quotes is not supported, replace "
-        "it by a "
-        "space");
+  CHECK(
+      rows_with({}, "t.csv", "a,b,c") ==
+      ":1: 2 commas; a line must have 1, between input and target, unless task.input and task.target name columns");
+  CHECK(
+      rows_with({}, "t.csv", "\"a\nb\",c") ==
+      ":1: a quoted field does not end on its line; a line break within quotes is not supported, replace it by a space");
   CHECK(rows_with({}, "t.csv", "\"a\"b,c") ==
         ":1: text after the end of a quoted field; quote all of the field, and double the quotes in it");
   CHECK(rows_with({.separator = "ab"}, "t.csv", "a") ==
@@ -152,9 +150,8 @@ TEST_CASE("the marker of positions without an answer can be a token", "[data]") 
   const Table table({.main = {"t.tsv", form}, .validation = {{"v.tsv", form}}, .test = {{"w.tsv", form}}});
   CHECK_THROWS_WITH(
       table.check(Layout::next),
-      StartsWith("t.tsv: 3 problems\nt.tsv:1: a position without an answer: one output per next token "
-                 "requires an answer at every position; if _ is a token here, set "
-                 "task.no_answer=\"\", or write \\_ for it"));
+      StartsWith(
+          "t.tsv: 3 problems\nt.tsv:1: a position without an answer: one output per next token requires an answer at every position; if _ is a token here, set task.no_answer=\"\", or write \\_ for it"));
 }
 
 TEST_CASE("rare and unseen tokens become <unk>, and move no line", "[data]") {

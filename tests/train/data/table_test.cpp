@@ -198,9 +198,9 @@ TEST_CASE("a split with a file of its own takes nothing from the main file", "[d
 }
 
 TEST_CASE("a file that leaves a split without rows is refused", "[data]") {
-  CHECK(complaints({.main = {"t.tsv", "b\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
-        "t.tsv: 1 problem\nt.tsv: none of the 1 lines is in the validation split; add lines, or set "
-        "task.validation_file");
+  CHECK(
+      complaints({.main = {"t.tsv", "b\tb"}, .validation = {}, .test = {}, .vocabulary = {}}) ==
+      "t.tsv: 1 problem\nt.tsv: none of the 1 lines is in the validation split; add lines, or set task.validation_file");
 }
 
 TEST_CASE("the most frequent answer is the best constant guess", "[data]") {
@@ -225,9 +225,7 @@ TEST_CASE("rows that cannot be laid out are reported with their lines", "[data]"
       "v.tsv:2: 2 answers: one output per sequence requires exactly 1\n"
       "w.tsv:1: 2 answers: one output per sequence requires exactly 1");
   const std::string sparse =
-      ": a position without an answer: one output per next token requires an answer at every position; if _ "
-      "is a "
-      "token here, set task.no_answer=\"\", or write \\_ for it";
+      ": a position without an answer: one output per next token requires an answer at every position; if _ is a token here, set task.no_answer=\"\", or write \\_ for it";
   CHECK_THROWS_WITH(table.check(Layout::next), "v.tsv: 2 problems\nv.tsv:2" + sparse + "\nw.tsv:1" + sparse);
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d"}).check(Layout::position));
   CHECK_NOTHROW(rows_of({"t.tsv", "a b\tc d e"}).check(Layout::next));
@@ -252,8 +250,7 @@ TEST_CASE("a line that is not text is refused", "[data]") {
         "t.tsv: 1 problem\nt.tsv: the file is empty");
   CHECK(
       complaints({.main = {"t.dat", "a\tb"}}) ==
-      "t.dat: 1 problem\nt.dat: unknown format; the name must end in .tsv, .txt, .csv, .jsonl or .conllu, or "
-      "set task.format");
+      "t.dat: 1 problem\nt.dat: unknown format; the name must end in .tsv, .txt, .csv, .jsonl or .conllu, or set task.format");
   CHECK(complaints({.main = {"t.tsv", "\x1f\x8b\x08"}}) ==
         "t.tsv: 1 problem\nt.tsv: compressed by gzip; unpack it: gunzip --keep 't.tsv'");
 }
@@ -327,9 +324,9 @@ TEST_CASE("more tokens than a vocabulary can have are refused", "[data]") {
   std::string text;
   for (int i = 0; i < 65536 - 2; ++i) text += fmt::format("{} ", i) + (i % 8000 == 7999 ? "\t0\n" : "");
   CHECK(rows_of({"t.tsv", text + "\t0"}).tokens().size() == 65536);
-  CHECK(complaint("t.tsv", text + "x\t0") ==
-        "t.tsv: 1 problem\nt.tsv: 65537 different tokens; the maximum is 65536; replace rare ones with "
-        "task.min_count=2");
+  CHECK(
+      complaint("t.tsv", text + "x\t0") ==
+      "t.tsv: 1 problem\nt.tsv: 65537 different tokens; the maximum is 65536; replace rare ones with task.min_count=2");
 }
 
 TEST_CASE("twenty problems are shown, the others counted", "[data]") {
@@ -338,9 +335,10 @@ TEST_CASE("twenty problems are shown, the others counted", "[data]") {
   const std::string all =
       complaints({.main = {"t.tsv", text}, .validation = {{"v.tsv", "x"}}, .test = {}, .vocabulary = {}});
   CHECK_THAT(all, StartsWith("t.tsv: 24 problems\nt.tsv:1: 2 tabs"));
-  CHECK_THAT(all, EndsWith("\nt.tsv:20: 21 tabs; a line must have 1, between input and target, unless "
-                           "task.input and task.target "
-                           "name columns\nand 4 more"));
+  CHECK_THAT(
+      all,
+      EndsWith(
+          "\nt.tsv:20: 21 tabs; a line must have 1, between input and target, unless task.input and task.target name columns\nand 4 more"));
 }
 
 TEST_CASE("tables are loaded from the files that a task config names", "[data]") {

@@ -41,10 +41,9 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
   CHECK(several.where(2) == "t.txt:1");
   CHECK(several.where(3) == "v.txt:1");
   CHECK_FALSE(several.disjoint());
-  CHECK(several.remarks().back() ==
-        "1 of 3 documents have more than task.length=3 tokens with the boundary at their end: they become "
-        "several "
-        "windows, 5 rows in all; task.long=cut leaves the rest out");
+  CHECK(
+      several.remarks().back() ==
+      "1 of 3 documents have more than task.length=3 tokens with the boundary at their end: they become several windows, 5 rows in all; task.long=cut leaves the rest out");
   CHECK(given_text("ab\n", options, 3).remarks().empty());       // 3 tokens with the boundary
   CHECK(given_text("aba\n", options, 3).remarks().size() == 1);  // 4 tokens
   CHECK_FALSE(Text({.main = {"t.txt", lines_of_words(400)}}, options, 3).disjoint());
@@ -140,9 +139,9 @@ TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data]
   const Text text = given_text("aac\n", kTextLines, 8, training);
   CHECK(text.tokens() == std::vector<std::string>{"\n", "<unk>", "a", "c"});
   CHECK(shown_row(text, 1) == "⏎a<unk>>a<unk>⏎");
-  CHECK(text.remarks().back() ==
-        "33 % of the tokens of validation and test (2 of 6) are <unk>, for which no prediction is counted "
-        "right");
+  CHECK(
+      text.remarks().back() ==
+      "33 % of the tokens of validation and test (2 of 6) are <unk>, for which no prediction is counted right");
   TextOptions options = kTextStream;
   options.tokens = Tokenization::spaces;
   options.split = "0.5,0.5";
@@ -166,8 +165,8 @@ TEST_CASE("a trained model's text keeps its ids", "[data][text]") {
   CHECK_NOTHROW(text.require_rows(Split::validation));
   CHECK_THROWS_WITH(
       text.require_rows(Split::test),
-      Catch::StartsWith("w.txt: 1 problem\nw.txt:1: token c is not in the vocabulary that the model was "
-                        "trained with"));
+      Catch::StartsWith(
+          "w.txt: 1 problem\nw.txt:1: token c is not in the vocabulary that the model was trained with"));
 }
 
 TEST_CASE("a bad text gets its place, the rule and a remedy", "[data][text]") {

@@ -146,15 +146,13 @@ TEST_CASE("problems of one kind are shown once, with the layout that suits the f
   CHECK_THROWS_WITH(
       Table(texts).check(Layout::position),
       "t.tsv: 601 problems\n"
-      "t.tsv:1: 1 answer for 4 tokens: one output per position requires as many answers as tokens; set "
-      "model.output.per=sequence (and 599 more lines like it)\n"
-      "v.tsv:1: 1 answer for 2 tokens: one output per position requires as many answers as tokens; set "
-      "model.output.per=sequence");
+      "t.tsv:1: 1 answer for 4 tokens: one output per position requires as many answers as tokens; set model.output.per=sequence (and 599 more lines like it)\n"
+      "v.tsv:1: 1 answer for 2 tokens: one output per position requires as many answers as tokens; set model.output.per=sequence");
   TableTexts longer = texts;
   longer.test->text = "a\tno no";
-  CHECK_THROWS_WITH(Table(longer).check(Layout::sequence),
-                    "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence requires exactly 1; set "
-                    "model.output.per=next model.attention.mask=causal");
+  CHECK_THROWS_WITH(
+      Table(longer).check(Layout::sequence),
+      "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence requires exactly 1; set model.output.per=next model.attention.mask=causal");
 }
 
 TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
@@ -179,15 +177,14 @@ TEST_CASE("fields in quotes, tokens that are none, and numbers as classes are po
                       .validation = {{"v.tsv", "\"b\"\t\"c\""}},
                       .test = {{"w.tsv", "\"b\"\t\"c\""}}});
   const std::string quotes =
-      "t.tsv:1: every field is in quotes, which are part of its tokens; to drop them, set task.format=csv "
-      "task.separator='\"\\t\"'";
+      "t.tsv:1: every field is in quotes, which are part of its tokens; to drop them, set task.format=csv task.separator='\"\\t\"'";
   CHECK(std::ranges::count(quoted.remarks(), quotes) == 1);
 
   std::string words, numbers;
   for (int i = 0; i < 40; ++i) words += fmt::format("word{}\ty\n", i), numbers += fmt::format("a\t{}.5\n", i);
-  CHECK(remarks(words).at(0) ==
-        "40 of 41 tokens in inputs occur once: are they separated by spaces? if not, set "
-        "task.input_tokens=characters, or words");
+  CHECK(
+      remarks(words).at(0) ==
+      "40 of 41 tokens in inputs occur once: are they separated by spaces? if not, set task.input_tokens=characters, or words");
   CHECK(remarks(words, {.input_tokens = Tokenization::characters}).empty());
   std::string classes;
   for (int i = 0; i < 80; ++i) classes += fmt::format("a{} b\t{}\n", i % 10, i % 30);
@@ -223,25 +220,23 @@ TEST_CASE("outliers of length, markers and what training never has are pointed o
   const auto last = [&](const std::string& more, const TableOptions& options = {}) {
     return remarks(text + more, options).back();
   };
-  CHECK(last(line + "\tx\n") ==
-        "the longest sequence has 51 tokens, 99 % of the lines at most 2; all are padded to the longest, and "
-        "task.max_tokens=2 leaves longer ones out");
+  CHECK(
+      last(line + "\tx\n") ==
+      "the longest sequence has 51 tokens, 99 % of the lines at most 2; all are padded to the longest, and task.max_tokens=2 leaves longer ones out");
   CHECK(last(line + "\tx\n", {.max_tokens = 2}) ==
         "1 line with more than task.max_tokens=2 tokens is left out");
-  CHECK(last("_ b\tx _\n") ==
-        "_ occurs 1 times in inputs, and marks 1 positions of targets as without an answer; if _ is a token "
-        "here, "
-        "set task.no_answer=\"\"");
+  CHECK(
+      last("_ b\tx _\n") ==
+      "_ occurs 1 times in inputs, and marks 1 positions of targets as without an answer; if _ is a token here, set task.no_answer=\"\"");
   TableTexts texts{
       .main = {"t.tsv", "a\tx\nb\ty\n"}, .validation = {{"v.tsv", "a c\tx"}}, .test = {{"w.tsv", "d\tz"}}};
-  CHECK(Table(texts).remarks().back() ==
-        "60.0 % of the tokens of validation and test (3 of 5) never occur in training; "
-        "task.vocabulary=training "
-        "replaces such tokens by <unk>");
+  CHECK(
+      Table(texts).remarks().back() ==
+      "60.0 % of the tokens of validation and test (3 of 5) never occur in training; task.vocabulary=training replaces such tokens by <unk>");
   texts.options = {.vocabulary = VocabularyOf::training, .min_count = 1};
-  CHECK(Table(texts).remarks().back() ==
-        "50.0 % of the answers of validation and test (1 of 2) are <unk>, for which no prediction is counted "
-        "right");
+  CHECK(
+      Table(texts).remarks().back() ==
+      "50.0 % of the answers of validation and test (1 of 2) are <unk>, for which no prediction is counted right");
 }
 
 TEST_CASE("a model whose rows were split by another rule is refused", "[data]") {

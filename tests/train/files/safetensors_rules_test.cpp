@@ -171,8 +171,7 @@ TEST_CASE("offsets that leave the data are refused", "[files]") {
 TEST_CASE("tensors that overlap, or leave bytes before, between or after them, are refused", "[files]") {
   const auto begins_at = [](int byte) {
     return fmt::format(
-        "tensor b: begins at byte {} of the data, not at 8 where the one before ends; tensors leave "
-        "no hole and do not overlap",
+        "tensor b: begins at byte {} of the data, not at 8 where the one before ends; tensors leave no hole and do not overlap",
         byte);
   };
   CHECK(pair_complaint("[0,8]", "[4,12]", 12) == begins_at(4));

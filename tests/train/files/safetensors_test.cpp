@@ -81,11 +81,9 @@ TEST_CASE("values of a type that cannot be converted are refused, with tensor an
       file_text(object({entry("w", "U8", "[4]", "[0,4]"), entry("x", "F32", "[1]", "[4,8]")}), 8), "FILE");
   CHECK_THROWS_AS(file.values<double>("w"), CheckpointError);
   CHECK_THROWS_WITH(file.values<double>("w"),
-                    "FILE: tensor w: elements of type U8 cannot be read as real numbers; "
-                    "store F32 or F64");
+                    "FILE: tensor w: elements of type U8 cannot be read as real numbers; store F32 or F64");
   CHECK_THROWS_WITH(file.values<std::int64_t>("x"),
-                    "FILE: tensor x: elements of type F32 cannot be read as "
-                    "integers; store I64");
+                    "FILE: tensor x: elements of type F32 cannot be read as integers; store I64");
 }
 
 TEST_CASE("a file with any bit flipped is refused, and so is one that ends early or late", "[files]") {

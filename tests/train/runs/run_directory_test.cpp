@@ -91,8 +91,9 @@ TEST_CASE("a directory is a run by its format, not by its names", "[train]") {
   for (const auto& open :
        {std::function<void()>([&] { open_run(run); }), std::function<void()>([&] { resume_run(run); })})
     CHECK_THROWS_WITH(
-        open(), EndsWith("written by a version of thimble before 0.3, whose runs this one does not open; "
-                         "train it again"));
+        open(),
+        EndsWith(
+            "written by a version of thimble before 0.3, whose runs this one does not open; train it again"));
 }
 
 TEST_CASE("what may differ from a checkpoint is no reason to refuse it", "[train]") {

@@ -109,10 +109,10 @@ TEST_CASE("metrics that differ are shown and marked, and resumed only with a new
       CHECK_FALSE(compare({run.string(), run.string()}).remarks.empty());
       if (run == ended && text == broken[2]) continue;  // the last line comes after the checkpoint
       const auto before = tree(run);
-      CHECK_THROWS_WITH(resume(run),
-                        StartsWith(metrics.string() + ": ") &&
-                            EndsWith("or give --new-metrics to keep it as metrics.jsonl.replaced and "
-                                     "begin a new one"));
+      CHECK_THROWS_WITH(
+          resume(run),
+          StartsWith(metrics.string() + ": ") &&
+              EndsWith("or give --new-metrics to keep it as metrics.jsonl.replaced and begin a new one"));
       CHECK(tree(run) == before);
       const fs::path copy = directory / "copy";
       fs::copy(run, copy, fs::copy_options::recursive);

@@ -96,9 +96,10 @@ TEST_CASE("a file that the run did not write stays, and is named", "[train]") {
     if (fs::exists(run / to)) fs::rename(run / to, aside);
     fs::copy_file(from, run / to);
     const auto before = tree(run);
-    CHECK_THROWS_WITH(resume_run(run),
-                      Equals((run / to).string() + ": is not of this run, which would overwrite or "
-                                                   "delete it; move it elsewhere, then resume"));
+    CHECK_THROWS_WITH(
+        resume_run(run),
+        Equals((run / to).string() +
+               ": is not of this run, which would overwrite or delete it; move it elsewhere, then resume"));
     CHECK(tree(run) == before);
     fs::rename(run / to, directory / "elsewhere");
     CHECK_NOTHROW(RunWriter({.directory = run, .resume = true}, short_run_config(12)));

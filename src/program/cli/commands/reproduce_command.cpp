@@ -24,12 +24,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFooter =
-    "PASS: every condition holds on every seed. FAIL: some condition holds on no seed. NOT SHOWN: neither, "
-    "or "
-    "a value could not be measured.\n"
-    "Exit status: 0 all goldens and controls passed, whatever the verdict on claims; 1 one of them did not, "
-    "or a "
-    "value could not be measured; 130 interrupted.\n";
+    "PASS: every condition holds on every seed. FAIL: some condition holds on no seed. NOT SHOWN: neither, or a value could not be measured.\n"
+    "Exit status: 0 all goldens and controls passed, whatever the verdict on claims; 1 one of them did not, or a value could not be measured; 130 interrupted.\n";
 
 // Prints a line for each finished run and each value; quiet: for each failed run.
 class ReproduceProgress : public ReproduceObserver {

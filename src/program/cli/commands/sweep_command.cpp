@@ -232,10 +232,9 @@ void add_sweep(Command& program) {
   command.add_option("--html", arguments->html, "Write the comparison of the settings as an HTML page")
       .writable()
       .value_name("FILE", Value::file);
-  Option& slurm =
-      command.add_flag("--slurm", arguments->slurm,
-                       "Submit the missing runs to Slurm as a job array; words after -- are options "
-                       "of sbatch, such as -- --time=2:00:00");
+  Option& slurm = command.add_flag(
+      "--slurm", arguments->slurm,
+      "Submit the missing runs to Slurm as a job array; words after -- are options of sbatch, such as -- --time=2:00:00");
   command.add_flag("--dry-run", arguments->dry_run, "Print the script of the job array instead").needs(slurm);
   command.add_option("--status", arguments->status, "Show the state of the runs in DIR, without SWEEP")
       .value_name("DIR", Value::directory);

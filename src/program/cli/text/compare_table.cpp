@@ -170,9 +170,9 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
                                             {.title = "chance", .min_width = 10},
                                             {.title = "elsewhere", .min_width = 10}});
   const std::string heading = wrapped(
-      fmt::format("Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} "
-                  "test sequences (1 - total-variation distance):",
-                  first, second, heads.sequences),
+      fmt::format(
+          "Heads of {} and {}, matched by overlap, the attention that two heads share on the same {} test sequences (1 - total-variation distance):",
+          first, second, heads.sequences),
       width);
   double sum = 0, chance = 0, count = 0;
   for (const HeadMatch& match : heads.matches) {

@@ -31,8 +31,7 @@ class MapCaption {
         fmt::format("Attention of query (row) on key (column), mean over {}", sequences_text(counts_));
     if (vary_)
       text +=
-          ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also "
-          "counts positions from the end";
+          ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also counts positions from the end";
     if (few_) text += fmt::format("; ' marks fewer than {} sequences", EvalResult::kEnoughSequences);
     if (missing_) text += "; ? marks none";
     return text + ":";

@@ -28,8 +28,7 @@ void print_positions(const PatchingReport& report, const ModelConfig& model, con
     for (const PatchEffect& at : head.noising.at) largest = std::max(largest, at.effect);
   if (largest == 0) return;
   print_paragraph(
-      "\nNoising of one head (row) at one position (column); the darkest shade is {:.3f}, 0 and "
-      "less is blank:",
+      "\nNoising of one head (row) at one position (column); the darkest shade is {:.3f}, 0 and less is blank:",
       largest);
   std::vector<Picture> pictures;
   const std::vector<AttentionLayer> layers = attention_layers(model);
@@ -73,8 +72,7 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
   print_out("{}", table.text(width));
   print_out("\n");
   print_paragraph(
-      "noising: lost when the clean run gets the head's output on the corrupted input; denoising: restored "
-      "when the corrupted run gets the clean one{}",
+      "noising: lost when the clean run gets the head's output on the corrupted input; denoising: restored when the corrupted run gets the clean one{}",
       report.pairs > 1 ? "; in parentheses: 95 % CI" : "");
   print_positions(report, model, heads);
 }
@@ -83,10 +81,9 @@ void print_circuit(const EdgesReport& report) {
   const Circuit& circuit = report.circuit;
   print_paragraph(
       "\nCircuit (*): {} of {} edges keep {:.1f} % of the logit difference (required: {:.0f} %); without "
-      "them "
-      "{:.1f} % is left. {} random circuits of as many edges keep {:.1f} % on average and {:.1f} % at best; "
-      "without them {:.1f} % is left on average. Completeness: with half of the circuit removed, circuit and "
-      "model differ by at most {:.1f} points.",
+      "them {:.1f} % is left. {} random circuits of as many edges keep {:.1f} % on average and {:.1f} % at "
+      "best; without them {:.1f} % is left on average. Completeness: with half of the circuit removed, "
+      "circuit and model differ by at most {:.1f} points.",
       circuit.edges.size(), report.effects.size(), 100 * circuit.kept, 100 * report.keep, 100 * circuit.left,
       circuit.random, 100 * circuit.random_mean, 100 * circuit.random_best, 100 * circuit.random_left,
       100 * circuit.incompleteness);
@@ -94,9 +91,7 @@ void print_circuit(const EdgesReport& report) {
 
 void print_edges(const EdgesReport& report) {
   print_paragraph(
-      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one "
-      "edge carries "
-      "what it carries on the corrupted input:",
+      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one edge carries what it carries on the corrupted input:",
       report.pairs, report.effects.size());
   const std::vector<std::size_t> order = report.by_effect();
   const std::size_t shown = std::min(kMaxEdges, order.size());
@@ -117,9 +112,7 @@ void print_edges(const EdgesReport& report) {
                                  report.effects[e].exact.effect, report.effects[e].attribution));
   }
   print_paragraph(
-      "\nEdge attribution patching, the estimate from one gradient: correlation {:.3f} with the "
-      "exact effects; "
-      "most off: {}.",
+      "\nEdge attribution patching, the estimate from one gradient: correlation {:.3f} with the exact effects; most off: {}.",
       report.correlation, fmt::join(errors, ", "));
 }
 

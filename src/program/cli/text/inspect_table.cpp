@@ -131,8 +131,7 @@ std::string verdict_note(const InspectReport& report) {
     return fmt::format("No effects of interest: a constant answer is always right on {} test sequence{}.",
                        report.baseline.sequences, report.baseline.sequences == 1 ? "" : "s");
   std::string text = fmt::format(
-      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), "
-      "intervals are not.",
+      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), intervals are not.",
       100 * scale.smallest_accuracy,
       scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss", scale.smallest_loss) : "");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())

@@ -95,8 +95,7 @@ class Separated : public RowFormat {
     const std::string_view what = csv_ ? "comma" : cut_ ? "separator" : "tab";
     require<DataError>(
         !all_ || fields_.size() == 2,
-        "{}; a line must have 1, between input and target, unless task.input and task.target name "
-        "columns",
+        "{}; a line must have 1, between input and target, unless task.input and task.target name columns",
         counted(std::ssize(fields_) - 1, separator_ == "," || !csv_ ? what : "separator"));
     const std::size_t last = std::max(input_.last(), target_.last());
     require<DataError>(last < fields_.size(), "{}; task.input and task.target need column {}, from 0",
@@ -133,9 +132,9 @@ class Separated : public RowFormat {
         for (;; quote += 2) {
           const std::size_t start = quote;
           quote = line.find('"', start);
-          require<DataError>(quote != line.npos,
-                             "a quoted field does not end on its line; a line break within quotes is not "
-                             "supported, replace it by a space");
+          require<DataError>(
+              quote != line.npos,
+              "a quoted field does not end on its line; a line break within quotes is not supported, replace it by a space");
           unquoted_ += line.substr(start, quote - start);
           if (!line.substr(quote + 1).starts_with('"')) break;
           unquoted_ += '"';
@@ -143,8 +142,7 @@ class Separated : public RowFormat {
         line.remove_prefix(quote + 1);
         require<DataError>(
             line.empty() || line.starts_with(separator_),
-            "text after the end of a quoted field; quote all of the field, and double the quotes "
-            "in it");
+            "text after the end of a quoted field; quote all of the field, and double the quotes in it");
       } else {
         const std::string_view field = line.substr(0, line.find(separator_));
         unquoted_ += field;
@@ -287,8 +285,7 @@ std::unique_ptr<RowFormat> row_format(const std::string& name, const TableOption
       options.input_tokens != Tokenization::spaces || options.target_tokens != Tokenization::spaces;
   require<DataError>(
       format != TableFormat::conllu || !cut,
-      "task.input_tokens and task.target_tokens have no effect on CoNLL-U, whose lines are tokens; "
-      "remove them");
+      "task.input_tokens and task.target_tokens have no effect on CoNLL-U, whose lines are tokens; remove them");
   if (separated) return std::make_unique<Separated>(options, format == TableFormat::csv);
   if (format == TableFormat::jsonl) return std::make_unique<JsonLines>(options);
   return std::make_unique<Conllu>(options);

@@ -116,8 +116,7 @@ void add_quotes(const Table& table, std::vector<std::string>& lines) {
   for (std::uint32_t row = 0; row < table.rows(); ++row)
     if (!is_quoted(table.input(row)) || !is_quoted(table.target(row))) return;
   lines.push_back(fmt::format(
-      "{}: every field is in quotes, which are part of its tokens; to drop them, set "
-      "task.format=csv{}",
+      "{}: every field is in quotes, which are part of its tokens; to drop them, set task.format=csv{}",
       table.stored_where(0), table.options().separator.empty() ? " task.separator='\"\\t\"'" : ""));
 }
 
@@ -131,10 +130,9 @@ void add_single(const Table& table, const std::array<std::vector<std::int64_t>, 
     const auto all = std::ranges::count_if(counts[i], [](std::int64_t n) { return n > 0; });
     const auto once = std::ranges::count(counts[i], 1);
     if (all < kMinTokens || once * 10 < all * 9 || cut[i] != Tokenization::spaces) continue;
-    lines.push_back(
-        fmt::format("{} of {} tokens in {} occur once: are they separated by spaces? if not, set "
-                    "task.{}=characters, or words",
-                    once, all, kSequences[i], kKeys[i]));
+    lines.push_back(fmt::format(
+        "{} of {} tokens in {} occur once: are they separated by spaces? if not, set task.{}=characters, or words",
+        once, all, kSequences[i], kKeys[i]));
   }
 }
 
@@ -150,10 +148,9 @@ void add_numbers(const Table& table, const std::vector<std::int64_t>& targets,
     ++classes;
   }
   if (classes >= kMinClasses || (fraction && classes > 1))
-    lines.push_back(
-        fmt::format("targets are {} different numbers, each of which is a class of its own: a model "
-                    "does not learn that 2 is between 1 and 3",
-                    classes));
+    lines.push_back(fmt::format(
+        "targets are {} different numbers, each of which is a class of its own: a model does not learn that 2 is between 1 and 3",
+        classes));
 }
 
 void add_lengths(const Table& table, std::vector<std::string>& lines) {
@@ -165,10 +162,9 @@ void add_lengths(const Table& table, std::vector<std::string>& lines) {
   std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(most));
   const std::int64_t usual = lengths[most], longest = *std::ranges::max_element(lengths);
   if (longest >= 4 * usual && longest >= usual + 16)
-    lines.push_back(
-        fmt::format("the longest sequence has {} tokens, 99 % of the lines at most {}; all are padded "
-                    "to the longest, and task.max_tokens={} leaves longer ones out",
-                    longest, usual, usual));
+    lines.push_back(fmt::format(
+        "the longest sequence has {} tokens, 99 % of the lines at most {}; all are padded to the longest, and task.max_tokens={} leaves longer ones out",
+        longest, usual, usual));
 }
 
 void add_marker(const Table& table, const std::vector<std::int64_t>& targets,
@@ -179,13 +175,11 @@ void add_marker(const Table& table, const std::vector<std::int64_t>& targets,
   const std::string remedy = fmt::format("; if {} is a token here, set task.no_answer=\"\"", marker);
   if (counts.no_answers > 0 && counts.blank_inputs > 0)
     lines.push_back(
-        fmt::format("{} occurs {} times in inputs, and marks {} positions of targets as without an "
-                    "answer{}",
+        fmt::format("{} occurs {} times in inputs, and marks {} positions of targets as without an answer{}",
                     marker, counts.blank_inputs, counts.no_answers, remedy));
   else if (counts.no_answers * 4 > all)
     lines.push_back(
-        fmt::format("{:.1f} % of the positions of targets are {}, which marks positions without an "
-                    "answer{}",
+        fmt::format("{:.1f} % of the positions of targets are {}, which marks positions without an answer{}",
                     100 * static_cast<double>(counts.no_answers) / static_cast<double>(all), marker, remedy));
 }
 
@@ -217,10 +211,9 @@ void add_unseen(const Table& table, std::int64_t train, std::vector<std::string>
         percent(unseen, all), unseen, all,
         table.options().has_unknown() ? "" : "; task.vocabulary=training replaces such tokens by <unk>"));
   if (unknown > 0)
-    lines.push_back(
-        fmt::format("{:.1f} % of the answers of validation and test ({} of {}) are <unk>, for which no "
-                    "prediction is counted right",
-                    percent(unknown, answers), unknown, answers));
+    lines.push_back(fmt::format(
+        "{:.1f} % of the answers of validation and test ({} of {}) are <unk>, for which no prediction is counted right",
+        percent(unknown, answers), unknown, answers));
   if (table.counts().too_long > 0)
     lines.push_back(fmt::format("{} with more than task.max_tokens={} tokens {} left out",
                                 counted(table.counts().too_long, "line"), table.options().max_tokens,

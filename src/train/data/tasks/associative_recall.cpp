@@ -11,14 +11,14 @@ void check(const TaskConfig& config) {
   require<DataError>(config.symbols % 2 == 0,
                      "task associative_recall: symbols {}: must be even, half are keys and half are values",
                      config.symbols);
-  require<DataError>(config.pairs <= config.symbols / 2,
-                     "task associative_recall: pairs {}: {} symbols have {} keys; use more symbols or fewer "
-                     "pairs",
-                     config.pairs, config.symbols, config.symbols / 2);
-  require<DataError>(config.pairs <= config.length / 4,
-                     "task associative_recall: length {}: {} pairs and their queries need at least {}; use "
-                     "longer inputs or fewer pairs",
-                     config.length, config.pairs, 4 * config.pairs);
+  require<DataError>(
+      config.pairs <= config.symbols / 2,
+      "task associative_recall: pairs {}: {} symbols have {} keys; use more symbols or fewer pairs",
+      config.pairs, config.symbols, config.symbols / 2);
+  require<DataError>(
+      config.pairs <= config.length / 4,
+      "task associative_recall: length {}: {} pairs and their queries need at least {}; use longer inputs or fewer pairs",
+      config.length, config.pairs, 4 * config.pairs);
 }
 
 // Returns the number of places for queries: every other position after the pairs.

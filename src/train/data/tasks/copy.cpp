@@ -15,8 +15,7 @@ Task task() {
   Task task = symbol_task<set_target>();
   task.summary = "the input as it is";
   task.definition =
-      "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
-      "is the same sequence.";
+      "Inputs are `length` (or min_length to length) independent uniform symbols; the answer is the same sequence.";
   task.relevant = relevant;
   task.kinds = {"source"};
   return task;

@@ -44,18 +44,15 @@ Task task() {
       .summary = "your own pairs, from a file",
       .definition =
           "`file` has an input and a target on each line: tab-separated (.tsv, .txt), comma-separated "
-          "(.csv), "
-          "JSON Lines (.jsonl) or CoNLL-U (.conllu). A hash of the input's text determines the split of a "
-          "line, so that equal inputs are in the same split and other lines do not matter; validation_file "
-          "and test_file replace these splits. `format` chooses a format where the extension does not; "
-          "`input` and "
-          "`target` choose columns, `header` skips a first line, and `separator` is where a line is cut. "
-          "`input_tokens` and `target_tokens` make tokens of a text; `no_answer` is the token of a target "
-          "that "
-          "marks a position without an answer. The vocabulary is all tokens in sorted order, those of "
-          "`vocabulary` training, those that occur min_count times, or the lines of vocabulary_file. Lines "
-          "of "
-          "more than max_tokens tokens are left out. docs/tasks.md has a file of each kind and its command.",
+          "(.csv), JSON Lines (.jsonl) or CoNLL-U (.conllu). A hash of the input's text determines the "
+          "split of a line, so that equal inputs are in the same split and other lines do not matter; "
+          "validation_file and test_file replace these splits. `format` chooses a format where the "
+          "extension does not; `input` and `target` choose columns, `header` skips a first line, and "
+          "`separator` is where a line is cut. `input_tokens` and `target_tokens` make tokens of a text; "
+          "`no_answer` is the token of a target that marks a position without an answer. The vocabulary is "
+          "all tokens in sorted order, those of `vocabulary` training, those that occur min_count times, or "
+          "the lines of vocabulary_file. Lines of more than max_tokens tokens are left out. docs/tasks.md "
+          "has a file of each kind and its command.",
       .keys = {"file", "validation_file", "test_file", "vocabulary_file", "format", "input", "target",
                "header", "separator", "input_tokens", "target_tokens", "no_answer", "vocabulary", "min_count",
                "max_tokens"},

@@ -18,9 +18,7 @@ Task task() {
   Task task = symbol_task<set_target>();
   task.summary = "the input in ascending order";
   task.definition =
-      "Inputs are `length` (or min_length to length) independent uniform symbols; the answer "
-      "is the same symbols, sorted. With an output per next token this is the demonstration "
-      "of minGPT (Karpathy 2022).";
+      "Inputs are `length` (or min_length to length) independent uniform symbols; the answer is the same symbols, sorted. With an output per next token this is the demonstration of minGPT (Karpathy 2022).";
   task.relevant = answer_positions;
   task.kinds = {"source"};
   task.candidates = all_positions;

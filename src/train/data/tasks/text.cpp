@@ -42,10 +42,9 @@ Task task() {
           "two, or the shares in `split`. validation_file and test_file replace these splits. `tokens` are "
           "characters, words, bytes, or what is between spaces. A document of more than `length` tokens "
           "becomes several windows, or, with `long` cut, its first. Windows of validation and test begin "
-          "`stride` "
-          "tokens after one another. The vocabulary is all tokens in sorted "
-          "order, those of `vocabulary` training, or those that occur min_count times; others are <unk>. "
-          "docs/text.md goes from a text to samples.",
+          "`stride` tokens after one another. The vocabulary is all tokens in sorted order, those of "
+          "`vocabulary` training, or those that occur min_count times; others are <unk>. docs/text.md goes "
+          "from a text to samples.",
       .keys = {"file", "validation_file", "test_file", "documents", "tokens", "length", "long", "stride",
                "split", "vocabulary", "min_count"},
       .causal = true,

@@ -180,10 +180,9 @@ double Text::bytes() const {
 
 void Text::check(Layout layout) const {
   if (layout == Layout::position) return;
-  throw DataError(
-      fmt::format("{0}: 1 problem\n{0}: the answers of a text are its next tokens, one per position{1}"
-                  " model.attention.mask=causal",
-                  files_[0].name, layout_remedy(layout, Layout::position)));
+  throw DataError(fmt::format(
+      "{0}: 1 problem\n{0}: the answers of a text are its next tokens, one per position{1} model.attention.mask=causal",
+      files_[0].name, layout_remedy(layout, Layout::position)));
 }
 
 std::vector<std::string> Text::remarks(std::int64_t) const {
