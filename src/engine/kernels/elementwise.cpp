@@ -85,6 +85,7 @@ void relu_forward(MatrixView y, ConstMatrixView x) {
 }
 
 void relu_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
+  // y = max(x, 0)
   update2(dx, dy, y,
           [](auto d, auto g, auto v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g); });
 }
@@ -94,6 +95,7 @@ void tanh_forward(MatrixView y, ConstMatrixView x) {
 }
 
 void tanh_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y) {
+  // y = tanh x
   update2(dx, dy, y, [](auto d, auto g, auto v) HWY_ATTR {
     return hn::Mul(g, hn::NegMulAdd(v, v, hn::Set(d, Real{1})));
   });

@@ -77,6 +77,7 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
       const auto one = hn::Set(d, Real{1}), dout = hn::LoadU(d, g + i);
       const auto r = hn::LoadU(d, saved + i), z = hn::LoadU(d, saved + n + i);
       const auto candidate = hn::LoadU(d, saved + 2 * n + i), state = hn::LoadU(d, before + i);
+      // y = n + z (h - n),  n = tanh(a_n + r b_n)
       const auto dn = hn::Mul(hn::Mul(dout, hn::Sub(one, z)), hn::NegMulAdd(candidate, candidate, one));
       const auto dz = hn::Mul(hn::Mul(dout, hn::Sub(state, candidate)), hn::Mul(z, hn::Sub(one, z)));
       const auto dr = hn::Mul(hn::Mul(dn, hn::LoadU(d, b + 2 * n + i)), hn::Mul(r, hn::Sub(one, r)));

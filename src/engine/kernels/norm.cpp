@@ -39,6 +39,7 @@ template <Norm kNorm, class Mean>
 HWY_INLINE void norm_row_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy,
                                   ConstMatrixView weight, std::int64_t r, const NormalizedRow<kNorm>& normal,
                                   const Mean& mean) {
+  // y = n w + b,  n = (x - mean x) rstd
   const std::int64_t n = dy.cols;
   const Real *g = dy.row(r), *w = weight.data;
   if (dweight.data != nullptr) {

@@ -49,6 +49,7 @@ HWY_INLINE void softmax_rows(MatrixView y, ConstMatrixView x, const Length& leng
 
 // Adds factor y_i (dy_i - sum_j dy_j y_j), row by row.
 HWY_INLINE void softmax_rows_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y, Real factor) {
+  // y_i = exp(x_i - m) / sum_j exp(x_j - m)
   few_rows(y.rows, [&](std::int64_t first, std::int64_t count) HWY_ATTR {
     Real mean[kFewRows];
     for (std::int64_t r = 0; r < count; ++r) mean[r] = dot(dy.row(first + r), y.row(first + r), y.cols);

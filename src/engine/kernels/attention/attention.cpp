@@ -73,6 +73,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     const ConstMatrixView go = block(dout, b, s.queries, h, s.heads),
                           m = weights_block(weights.dropped, b, h, s);
+    // O = M V
     if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go);
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
@@ -87,6 +88,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
 void attention_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, KeptWeights weights,
                         Real* scratch, const AttentionSizes& s, const AttentionMask& mask, Real scale) {
   const bool scores = d.q.data != nullptr || d.k.data != nullptr;
+  // S = scale Q K^T - slope |i - j|
   each_score_gradient(
       d.v, dout, x.v, weights, scratch, s, mask, scale, scores, [&](auto b, auto h, auto ds) HWY_ATTR {
         if (d.q.data != nullptr) {

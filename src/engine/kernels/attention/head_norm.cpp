@@ -34,6 +34,7 @@ void head_norm_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y, 
   for (std::int64_t i = 0; i < dx.rows * heads; ++i) {
     const std::int64_t r = i / heads, h = i % heads, n = y.cols / heads;
     const Real *g = columns_of(dy, h, heads).row(r), *out = columns_of(y, h, heads).row(r);
+    // y = x r,  r = 1 / sqrt(mean x^2 + epsilon)
     const Real factor = rrms.row(r)[h], mean = dot(g, out, n) / static_cast<Real>(n);
     lanes(n, [=, to = columns_of(dx, h, heads)](auto d, std::int64_t c) HWY_ATTR {
       const auto rest = hn::NegMulAdd(hn::LoadU(d, out + c), hn::Set(d, mean), hn::LoadU(d, g + c));
