@@ -11,7 +11,8 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from typing import Any, Dict, List, Sequence
+import warnings
+from typing import Any, Dict, List, Sequence, Tuple
 
 from . import _arguments
 
@@ -44,7 +45,7 @@ class NonFiniteError(ThimbleError, ArithmeticError):
     """Training met a number that is infinite or not a number; the run holds what came before."""
 
 
-_versions: Dict[tuple, str] = {}  # of programs, by path and time of change
+_versions: Dict[Tuple[str, int], str] = {}  # of programs, by path and time of change
 
 
 def program() -> str:
@@ -97,6 +98,11 @@ class _Progress:
         self.width = 0
 
 
+def _error(lines: Sequence[str]) -> int:
+    """Where the last message begins, which is the error of a program that failed; what is before it are remarks."""
+    return max((i for i, line in enumerate(lines) if line.startswith("thimble: ")), default=0)
+
+
 def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
     """Waits for the end, and returns what the program said."""
     lines: List[str] = []
@@ -111,16 +117,16 @@ def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
             for text in held:
                 progress.show(text)
             held = []
-        if process.wait() in (0, 1):
-            for text in held:
-                progress.show(text)
+        failed = process.wait() not in (0, 1)
+        for text in held[:_error(held)] if failed else held:
+            progress.show(text)
     finally:
         progress.end()
     return lines
 
 
 def call(arguments: Sequence[str], progress: bool = False) -> Any:
-    """Runs the program and returns its result. With `progress` its lines appear as they come.
+    """Runs the program and returns its result. With `progress` its lines appear as they come, else remarks are warnings.
 
     Raises InputError, NonFiniteError or ThimbleError with the program's message. At a KeyboardInterrupt, or any other
     exception, the program saves what it trains, and ends before the exception goes on. May be called by several threads
@@ -142,11 +148,14 @@ def call(arguments: Sequence[str], progress: bool = False) -> Any:
             raise
         finally:
             reader.join()
-    if process.returncode in (0, 1) and out[0].strip():
+    succeeded = process.returncode in (0, 1) and out[0].strip()
+    message = "\n".join(lines[_error(lines):]).removeprefix("thimble: ")
+    remarks = "\n".join(lines if succeeded else lines[:_error(lines)])
+    if not progress:
+        for remark in filter(None, re.split(r"^thimble: ", remarks, flags=re.M)):
+            warnings.warn(remark.strip(), stacklevel=3)
+    if succeeded:
         return json.loads(out[0])
-    starts = [i for i, line in enumerate(lines) if line.startswith("thimble: ")]
-    message = "\n".join(lines[starts[-1]:] if starts else lines)
-    message = message[len("thimble: "):] if starts else message
     kinds = {2: InputError, 3: NonFiniteError}
     if process.returncode < 0:
         message = message or f"the program was ended by signal {-process.returncode}"

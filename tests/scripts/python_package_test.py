@@ -242,6 +242,25 @@ def test_an_error_is_told_once(capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_remarks_are_told(run, tmp_path, monkeypatch, capfd):
+    copy = shutil.copytree(run.directory, tmp_path / "copy")
+    (copy / "checkpoints/final.safetensors").unlink()
+    remark = "^[^\n]*final.safetensors: missing, though training has ended; this is step 40$"
+    with pytest.warns(UserWarning, match=remark):
+        thimble.Run(copy).inspect()
+    with pytest.warns(UserWarning, match=remark), pytest.raises(thimble.InputError, match="^input: there is no token ten"):
+        thimble.Run(copy).trace("ten")
+    assert capfd.readouterr().err == ""
+    program = tmp_path / "thimble"
+    program.write_text(f"#!/bin/sh\n[ $1 != --version ] || exec {thimble_program} $1\n"
+                       "printf '%s\\n' 'thimble: a remark' 'thimble: another, of two' lines 'thimble: an error' >&2; exit 2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("THIMBLE", str(program))
+    with pytest.raises(thimble.InputError, match="^an error$"):
+        thimble.train("reverse")
+    assert capfd.readouterr().err == "thimble: a remark\nthimble: another, of two\nlines\n"
+
+
 def test_gradcheck_compare_sweep(run):
     checks = thimble.gradcheck("reverse", {"model.d_model": 8, "model.heads": 2, "model.d_ff": 8})
     assert checks["passed"] and {check["verdict"] for check in checks["checks"]} == {"ok"}
