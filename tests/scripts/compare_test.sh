@@ -65,13 +65,7 @@ END
 [[ -s fails.html ]] || fail "no page of a failed sweep" "$(cat log)"
 expect 0 '1 of 1 runs without a result' fails
 
-# Refused, with nothing written.
-refuse '^thimble: compare: 1 run; requires at least 2, or a sweep with at least 1; give another run directory$' runs/one
-refuse '^thimble: none: no such run directory' runs/one none --html new.html --json new.json
-mkdir folder
-refuse '^thimble: folder: not a run: it has no data\.json$' runs/one folder --html new.html
-refuse 'RUN' --quiet
-refuse 'nowhere/x.html' runs/one runs/four --html nowhere/x.html
+# Files that are damaged.
 printf '{"settings": 5}' >moved/sweep.json
 refuse '^thimble: moved/sweep\.json: does not say "format": "thimble sweep 3"' moved
 cp -r runs/one broken
