@@ -109,48 +109,35 @@ TEST_CASE("a sweep is a map with a config", "[sweep]") {
   };
   CHECK(first_place("") == "1:1");
   CHECK(first_place("[1]") == "1:1");
-  CHECK(first_place("seeds: [1]") == "1:1 config");
-  CHECK(first_place("config:\n") == "1:1 config");
   CHECK(first_place("config: [a]\n") == "1:9 config");
   CHECK(first_place("config: ''\n") == "1:9 config");
-  CHECK(first_place("config: none.yaml\n") == "1:9 config");
 }
 
 TEST_CASE("keys that a sweep file does not have, or has twice", "[sweep]") {
   CHECK(sweep_place("seed: [1]\n") == "2:1 seed");
   CHECK(sweep_place("xyz: 1\n") == "2:1 xyz");
-  CHECK(sweep_place("seeds: [1]\nseeds: [2]\n") == "3:1 seeds");
   CHECK(sweep_place("grid:\n  model.heads: [1]\n  model.heads: [2]\n") == "4:3 model.heads");
   CHECK(sweep_place("list:\n - {model.heads: 1, model.heads: 2}\n") == "3:21 model.heads");
   CHECK(sweep_place("? [a]\n: 1\n") == "2:3 ?");
 }
 
 TEST_CASE("grid, list and seeds must be what they are, and not empty", "[sweep]") {
-  CHECK(sweep_place("grid: [1]\n") == "2:7 grid");
   CHECK(sweep_place("grid: {}\n") == "2:7 grid");
-  CHECK(sweep_place("grid: {model.heads: 1}\n") == "2:21 model.heads");
   CHECK(sweep_place("grid: {model.heads: []}\n") == "2:21 model.heads");
-  CHECK(sweep_place("grid: {model: [{heads: 1}]}\n") == "2:16 model");
-  CHECK(sweep_place("list: {model.heads: 1}\n") == "2:7 list");
   CHECK(sweep_place("list: []\n") == "2:7 list");
-  CHECK(sweep_place("list: [1]\n") == "2:8 list");
   CHECK(sweep_place("list: [{}]\n") == "2:8 list");
-  CHECK(sweep_place("seeds: 3\n") == "2:8 seeds");
   CHECK(sweep_place("seeds: []\n") == "2:8 seeds");
-  CHECK(sweep_place("seeds: [-1]\n") == "2:9 seeds");
   CHECK(sweep_place("seeds: [[1]]\n") == "2:9 seeds");
   CHECK_THAT(sweep_problem("seeds: ['1']\n").rule, EndsWith(", not \"1\""));
 }
 
 TEST_CASE("values mean what they mean in a config", "[sweep]") {
-  CHECK(sweep_place("grid: {model.heads: [!!int 1]}\n") == "2:22 model.heads");
   CHECK_THAT(sweep_problem("grid: {model.heads: ['1']}\n").rule, EndsWith("not \"1\""));
   CHECK_THAT(sweep_problem("grid: {model.norm: [it's]}\n").rule, ContainsSubstring("not it's"));
   CHECK_THAT(sweep_problem("grid: {model.norm: ['it''s']}\n").rule, ContainsSubstring("not \"it's\""));
   CHECK(load_text("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
   CHECK(sweep_place("grid: {model.heads: [~]}\n") == "2:21 model.heads");
   CHECK(sweep_place("grid: {model.heads: [[1]]}\n") == "2:22 model.heads");
-  CHECK(sweep_place("grid: {model.norm: [\"a\\nb\"]}\n") == "2:21 model.norm");
   CHECK(sweep_place("grid: &a {model.heads: [1]}\nlist: *a\n") == "3:7");
 }
 
@@ -168,10 +155,8 @@ TEST_CASE("a path starts at the sweep file", "[sweep]") {
 }
 
 TEST_CASE("a problem of a setting is reported at its value in the sweep file", "[sweep]") {
-  CHECK(sweep_place("grid: {model.head: [1, 2]}\n") == "2:8 model.head");
   CHECK(sweep_place("list:\n - {model.heads: many}\n") == "3:18 model.heads");
   CHECK(sweep_place("grid: {model.heads: [1, 3], train.steps: [1, 2]}\n") == "2:25 model.heads");
-  CHECK(sweep_place("seeds: [1]\n", {"model.heads=5"}) == "argument 1 model.heads");
 }
 
 TEST_CASE("a problem of the config itself is reported once", "[sweep]") {
@@ -188,9 +173,6 @@ TEST_CASE("all problems of a sweep are reported at once", "[sweep]") {
 }
 
 TEST_CASE("a setting or seed that is there before", "[sweep]") {
-  CHECK(sweep_place("seeds: [4, 5, 4]\n") == "2:15 seeds");
-  CHECK(sweep_place("grid: {train.optimizer.lr: [5e-4, 0.0005], model.heads: [1, 2]}\n") ==
-        "2:35 train.optimizer.lr");
   CHECK(sweep_place("list:\n - {model.heads: 2}\n - {model.heads: 2}\n") == "4:18 model.heads");
 }
 
@@ -203,8 +185,6 @@ TEST_CASE("what a sweep may not set, or not twice", "[sweep]") {
     CHECK(sweep_place(text) == "2:21 train.seed");
   CHECK(sweep_place("seeds: [3]\n", {"train.seed=2"}) == "argument 1 train.seed");
   CHECK(config_of(load_text("grid: {train.seed: [1, 2]}\n"), {"train.seed=2"}).train.seed == 2);
-  CHECK(sweep_place("grid: {model.heads: [1, 2]}\nlist: [{model.heads: 4}]\n") == "3:22 model.heads");
-  CHECK(sweep_place("grid: {model.heads: [1, 2]}\n", {"model.heads=4"}) == "argument 1 model.heads");
   CHECK(sweep_place("list: [{model.heads: 2}]\n", {"model.heads=4"}) == "argument 1 model.heads");
 }
 

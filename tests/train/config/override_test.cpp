@@ -22,17 +22,14 @@ TEST_CASE("an override wins over the file, the last over the first", "[config]")
 }
 
 TEST_CASE("a wrong override is quoted as the place of the problem", "[config]") {
-  CHECK(place("{}", {"model.layers=x"}) == "argument 1 model.layers");
   CHECK(place("{}", {"model.layers="}) == "argument 1 model.layers");
   CHECK(place("{}", {"model.layers=[3]"}) == "argument 1 model.layers");
   CHECK(place("{}", {"model.norm=pst"}) == "argument 1 model.norm");
 }
 
 TEST_CASE("an override of an unknown key", "[config]") {
-  CHECK(place("{}", {"layers=3"}) == "argument 1 layers");
   CHECK(place("{}", {"model.layer=3"}) == "argument 1 model.layer");
   CHECK(place("{}", {"xyz.qqq=3"}) == "argument 1 xyz.qqq");
-  CHECK(place("{}", {"train.schedule.qqq=3"}) == "argument 1 train.schedule.qqq");
   CHECK(place("{}", {"task.name.qqq=3"}) == "argument 1 task.name.qqq");
 }
 
@@ -40,7 +37,6 @@ TEST_CASE("an override with several values leads to sweeps", "[config]") {
   for (const char* value : {"1,2", "[1,2]", "[1, 2]"})
     CHECK_THAT(problem("{}", {"model.heads=" + std::string(value)}).rule,
                ContainsSubstring("grid: {model.heads: [1, 2]}"));
-  CHECK(place("{}", {"heads=1,2"}) == "argument 1 heads");
   CHECK_THAT(problem("{}", {"task.file=a,b"}).rule, !ContainsSubstring("sweep"));
 }
 
@@ -55,7 +51,6 @@ TEST_CASE("an override of a whole section", "[config]") {
 }
 
 TEST_CASE("an override that is none, or no YAML", "[config]") {
-  CHECK(place("{}", {"model.layers"}) == "argument 1 model.layers");
   CHECK(place("{}", {"model.layers=[1"}) == "argument 1");
   CHECK(place("{}", {"=3"}) == "argument 1");
 }
