@@ -23,18 +23,18 @@ using namespace thimble;
 
 struct HandMade {
   Config config;
-  std::function<void(Transformer&)> set_weights;  // of a model of that config, whose parameters are zero
+  std::function<void(Model&)> set_weights;  // of a model of that config, whose parameters are zero
 };
 
 // Sets the weights of a model feature by feature.
 class Maker {
  public:
-  explicit Maker(Transformer& model)
+  explicit Maker(Model& model)
       : model_(model),
         channels_(model.config().d_model),
         head_(channels_ / model.config().heads),
         vocabulary_(model.vocabulary()),
-        time_(model.max_length()) {
+        time_(dynamic_cast<Transformer&>(model).max_length()) {
     for (std::int64_t t = 0; t < vocabulary_; ++t) mark("token_embedding.weight", t, token(t));
     for (std::int64_t p = 0; p < time_; ++p) mark("position_embedding.weight", p, position(p));
     std::ranges::fill(values("encoder.norm.weight"), Real(1));
@@ -103,7 +103,7 @@ class Maker {
     set(name, row, 2 * feature + 1, -1);
   }
 
-  Transformer& model_;
+  Model& model_;
   std::int64_t channels_, head_, vocabulary_, time_;
   std::int64_t number_ = 0;  // of the head
   std::string layer_;
@@ -125,7 +125,7 @@ inline Config hand_made_config(const TaskConfig& task, std::int64_t vocabulary, 
 
 // Target i is token T - 1 - i.
 inline HandMade mirror() {
-  return {hand_made_config({.name = "reverse", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
+  return {hand_made_config({.name = "reverse", .symbols = 8, .length = 8}, 8, 8), [](Model& model) {
             Maker make(model);
             make.start_layer(0, 2);
             for (std::int64_t p = 0; p < make.time(); ++p)
@@ -136,7 +136,7 @@ inline HandMade mirror() {
 
 // A mirror head whose output is not used.
 inline HandMade ignored_mirror() {
-  return {mirror().config, [](Transformer& model) {
+  return {mirror().config, [](Model& model) {
             mirror().set_weights(model);
             const MultiHeadAttention& attention = *model.attention(model.attention_layers()[0]);
             std::ranges::fill(model.parameters().values(attention.out_proj_weights[0]), Real(0));
@@ -145,7 +145,7 @@ inline HandMade ignored_mirror() {
 
 // Target i is token i - 1, target 0 the last token.
 inline HandMade previous_token() {
-  return {hand_made_config({.name = "shift", .symbols = 8, .length = 8}, 8, 8), [](Transformer& model) {
+  return {hand_made_config({.name = "shift", .symbols = 8, .length = 8}, 8, 8), [](Model& model) {
             Maker make(model);
             make.start_layer(0, 2);
             for (std::int64_t p = 0; p < make.time(); ++p)
@@ -156,7 +156,7 @@ inline HandMade previous_token() {
 
 // Targets are the tokens themselves, which the head reads at other occurrences.
 inline HandMade same_token() {
-  return {hand_made_config({.name = "copy", .symbols = 4, .length = 12}, 4, 12), [](Transformer& model) {
+  return {hand_made_config({.name = "copy", .symbols = 4, .length = 12}, 4, 12), [](Model& model) {
             Maker make(model);
             make.start_layer(0, 2);
             for (std::int64_t t = 0; t < make.vocabulary(); ++t)
@@ -172,7 +172,7 @@ inline HandMade same_token() {
 // its own.
 inline HandMade induction() {
   const TaskConfig task = {.name = "induction", .symbols = 16, .length = 8, .min_length = 5};
-  HandMade made{hand_made_config(task, 16, 15), [](Transformer& model) {
+  HandMade made{hand_made_config(task, 16, 15), [](Model& model) {
                   Maker make(model);
                   make.start_layer(0, 2);
                   for (std::int64_t p = 0; p + 1 < make.time(); ++p)
@@ -194,8 +194,7 @@ inline HandMade induction() {
 
 // The first position, which predicts the target, averages all tokens: the majority.
 inline HandMade uniform() {
-  HandMade made{hand_made_config({.name = "majority", .symbols = 2, .length = 9}, 2, 9),
-                [](Transformer& model) {
+  HandMade made{hand_made_config({.name = "majority", .symbols = 2, .length = 9}, 2, 9), [](Model& model) {
                   Maker make(model);
                   make.start_layer(0, 2);
                   make.copy_token_to_answer();
@@ -221,7 +220,7 @@ inline HandMade fixed_position() {
   TableTexts texts;
   texts.main = {"rows.tsv", rows};
   task.rows = std::make_shared<const Table>(texts);
-  return {hand_made_config(task, 4, 5), [](Transformer& model) {
+  return {hand_made_config(task, 4, 5), [](Model& model) {
             Maker make(model);
             make.start_layer(0, 2);
             for (std::int64_t t = 0; t < make.vocabulary(); ++t) make.ask(0, make.token(t), kSharp);

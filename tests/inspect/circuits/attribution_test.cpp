@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "inspect/circuits/circuit_observer.h"
 #include "inspect/circuits/weights.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "train/config/small_config.h"
@@ -18,14 +18,6 @@ using namespace thimble;
 namespace {
 
 constexpr double kClose = sizeof(Real) == 8 ? 1e-10 : 1e-5;
-
-Var forward(const Model& model, Tape& tape, const Batch& batch, Hooks& hooks,
-            std::span<const std::int32_t> rows = {}) {
-  tape.bind(model.parameters(), {});
-  ModelInput input = model_input(batch);
-  input.rows = rows;
-  return model(tape, input, {.hooks = &hooks});
-}
 
 struct TrainedEncoder : Trainer {
   explicit TrainedEncoder(const Config& c, int steps = 5) : Trainer(c), config(c) {
@@ -139,9 +131,7 @@ TEST_CASE("every part is its image under the frozen norm and the output net", "[
   const Model& model = trainer.model();
   Batch batch;
   trainer.dataset().fill(Split::test, 0, 9, batch);
-  SiteRecorder recorder;
-  Tape tape(Tape::Mode::inference);
-  forward(model, tape, batch, recorder);
+  SiteRecorder recorder = pass_over(model, batch);
   const DoubleMatrix output = in_double(model.parameters(), "output.weight");
   std::map<std::string, double> means;
   const auto labels = static_cast<double>(batch.rows.size());
@@ -191,7 +181,8 @@ TEST_CASE("attribution refuses a pass over some positions only", "[inspect]") {
   AttributionObserver observer(trainer.model());
   observer.begin({.batch = batch});
   Tape tape(Tape::Mode::inference);
-  CHECK_THROWS_AS(forward(trainer.model(), tape, batch, observer, batch.rows), ShapeError);
+  tape.bind(trainer.model().parameters(), {});
+  CHECK_THROWS_AS(trainer.model()(tape, labeled_input(batch), {.hooks = &observer}), ShapeError);
 }
 
 TEST_CASE("attribution is not available where logits are not a sum of parts", "[inspect]") {
@@ -239,9 +230,7 @@ TEST_CASE("rollout is the product over layers of mean weights and identity, norm
       Batch batch;
       trainer.dataset().fill(Split::test, b, 1, batch);
       const std::int64_t length = batch.lengths[0];
-      SiteRecorder recorder;
-      Tape tape(Tape::Mode::inference);
-      forward(trainer.model(), tape, batch, recorder);
+      const SiteRecorder recorder = pass_over(trainer.model(), batch);
       DoubleMatrix rollout(length, length);
       for (std::int64_t i = 0; i < length; ++i) rollout(i, i) = 1;
       for (const std::size_t layer : {0, 1, 2}) {

@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "inspect/circuits/weights.h"
+#include "random_matrix.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "train/config/small_config.h"
@@ -14,13 +15,6 @@
 using namespace thimble;
 
 namespace {
-
-DoubleMatrix random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-  DoubleMatrix m(rows, cols);
-  const Random random(seed, Stream::gradcheck);
-  for (std::size_t i = 0; i < m.values.size(); ++i) m.values[i] = random.normal(i);
-  return m;
-}
 
 HeadWeights random_head(std::int64_t channels, std::int64_t size, std::uint64_t seed) {
   return {.query = random_matrix(size, channels, seed),

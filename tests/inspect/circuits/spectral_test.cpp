@@ -7,19 +7,12 @@
 #include <numeric>
 
 #include "catch.h"
+#include "random_matrix.h"
 #include "thimble/engine/error.h"
-#include "thimble/engine/random.h"
 
 using namespace thimble;
 
 namespace {
-
-DoubleMatrix random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-  DoubleMatrix m(rows, cols);
-  const Random random(seed, Stream::gradcheck);
-  for (std::size_t i = 0; i < m.values.size(); ++i) m.values[i] = random.normal(i);
-  return m;
-}
 
 DoubleMatrix of(std::int64_t rows, std::int64_t cols, std::vector<double> values) {
   DoubleMatrix m(rows, cols);

@@ -5,7 +5,7 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 
 using namespace thimble;
 

@@ -8,12 +8,8 @@
 
 #include "catch.h"
 #include "inspect/hand_made.h"
+#include "inspect/saved_model.h"
 #include "source_directory.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/train/run.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -36,22 +32,19 @@ Config reversal(std::int64_t heads) {
 // Returns the report on a model that reverses 8 tokens with these heads.
 InspectReport report_on(const std::vector<MirrorHead>& heads, double confidence = 10,
                         const InspectOptions& options = {.sequences = 300, .examples = 0}) {
-  Config config = reversal(std::ssize(heads));
-  const TemporaryDirectory directory;
-  const Dataset dataset = make_dataset(config);
-  Transformer model(config.model, {dataset.vocabulary(), dataset.length()});
-  hand_made::Maker make(model);
-  make.start_layer(0, 2);
-  make.set_confidence(confidence);
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    make.use_head(static_cast<std::int64_t>(h));
-    for (std::int64_t p = 0; p < make.time(); ++p)
-      make.match(p, make.position(heads[h].mirrors ? make.time() - 1 - p : p), make.position(p),
-                 hand_made::kSharp);
-    make.copy_token_to_answer(heads[h].weight);
-  }
-  save_weights(directory / "weights", model.parameters(), {});
-  return inspect({config, directory / "weights"}, options);
+  const auto set_weights = [&](Model& model) {
+    hand_made::Maker make(model);
+    make.start_layer(0, 2);
+    make.set_confidence(confidence);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      make.use_head(static_cast<std::int64_t>(h));
+      for (std::int64_t p = 0; p < make.time(); ++p)
+        make.match(p, make.position(heads[h].mirrors ? make.time() - 1 - p : p), make.position(p),
+                   hand_made::kSharp);
+      make.copy_token_to_answer(heads[h].weight);
+    }
+  };
+  return inspect_weights(reversal(std::ssize(heads)), set_weights, options);
 }
 
 std::vector<std::string> verdicts_of(const InspectReport& report) {
@@ -211,13 +204,9 @@ TEST_CASE("untrained heads of every config get no label", "[inspect][slow]") {
     const int seeds = sizeof(Real) == sizeof(float) ? 6 : 1;
     config.train.precision = sizeof(Real) == 8 ? Precision::float64 : Precision::float32;
     for (int seed = 0; seed < seeds; ++seed) {
-      const TemporaryDirectory directory;
-      const Dataset dataset = make_dataset(config);
-      const std::unique_ptr<Model> model = make_model(config.model, dataset);
-      model->init(static_cast<std::uint64_t>(100 + seed));
-      save_weights(directory / "weights", model->parameters(), {});
       const InspectReport report =
-          inspect({config, directory / "weights"}, {.sequences = 100, .examples = 0});
+          inspect_weights(config, [&](Model& model) { model.init(static_cast<std::uint64_t>(100 + seed)); },
+                          {.sequences = 100, .examples = 0});
       INFO(entry.path().filename() << ", seed " << seed);
       CHECK(report.scale.at_chance);
       for (const HeadReport& head : report.heads) {

@@ -11,13 +11,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "thimble/inspect/inspect.h"
+#include "inspect/saved_model.h"
 #include "thimble/inspect/patch.h"
-#include "thimble/train/run.h"
-#include "train/config/small_config.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -80,14 +75,6 @@ void attend_to(Model& model, const std::function<std::int64_t(std::int64_t)>& ke
   }
 }
 
-InspectReport inspect_with(const Config& config, const std::function<void(Model&)>& set_weights) {
-  const TemporaryDirectory directory;
-  const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
-  set_weights(*model);
-  save_weights(directory / "weights", model->parameters(), {});
-  return inspect({config, directory / "weights"}, {.sequences = 60, .examples = 0});
-}
-
 struct CrossCase {
   std::string task, name, score;
   std::function<std::int64_t(std::int64_t)> key;
@@ -110,7 +97,7 @@ TEST_CASE("a hand-made cross head gets the right scores and label", "[inspect]")
   for (const CrossCase& c : cross_cases()) {
     INFO(c.task << ", " << c.name);
     const InspectReport report =
-        inspect_with(pair_config(c.task), [&](Model& model) { attend_to(model, c.key, c.ignored); });
+        inspect_weights(pair_config(c.task), [&](Model& model) { attend_to(model, c.key, c.ignored); });
     if (!c.ignored) CHECK(report.baseline.accuracy == 1);
     REQUIRE(attention_layers(report.config.model)[kWorking.layer].name() == "cross.0");
     const auto id_of = [](const HeadReport& h) { return h.effects.id; };
@@ -150,7 +137,7 @@ TEST_CASE("random heads of an encoder-decoder get no label", "[inspect]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Config config = pair_config("reverse");
     config.train.seed = seed + 10;
-    const InspectReport report = inspect_with(config, [&](Model& model) { model.init(seed); });
+    const InspectReport report = inspect_weights(config, [&](Model& model) { model.init(seed); });
     for (const HeadReport& head : report.heads) {
       INFO("seed " << seed << ": " << head.label.sentence);
       CHECK(head.label.name.empty());

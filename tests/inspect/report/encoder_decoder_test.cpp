@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "inspect/scores/score_observer.h"
 #include "inspect/timeline/head_log.h"
 #include "thimble/inspect/inspect.h"

@@ -4,24 +4,11 @@
 
 #include "catch.h"
 #include "inspect/hand_made.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/train/run.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
+#include "inspect/saved_model.h"
 
 using namespace thimble;
 
 namespace {
-
-InspectReport inspect_hand_made(const Config& config, const std::function<void(Transformer&)>& set_weights) {
-  const TemporaryDirectory directory;
-  const Dataset dataset = make_dataset(config);
-  Transformer model(config.model, {dataset.vocabulary(), dataset.length()});
-  set_weights(model);
-  save_weights(directory / "weights", model.parameters(), {});
-  return inspect({config, directory / "weights"}, {.sequences = 60, .examples = 0});
-}
 
 struct Case {
   std::string name;  // of the label
@@ -48,7 +35,7 @@ std::vector<Case> cases() {
 TEST_CASE("a hand-made head gets the right scores and label", "[inspect]") {
   for (const Case& c : cases()) {
     INFO(c.score);
-    const InspectReport report = inspect_hand_made(c.made.config, c.made.set_weights);
+    const InspectReport report = inspect_weights(c.made.config, c.made.set_weights);
     CHECK(report.baseline.accuracy >= c.accuracy);
     const HeadReport& head = report.heads[c.head];
     const HeadScore& score = find_score(head.scores, c.score);
@@ -69,7 +56,7 @@ TEST_CASE("random heads get no label", "[inspect][slow]") {
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Config config = c.made.config;
       config.train.seed = seed + 10;
-      const InspectReport report = inspect_hand_made(config, [&](Transformer& model) { model.init(seed); });
+      const InspectReport report = inspect_weights(config, [&](Model& model) { model.init(seed); });
       for (const HeadReport& head : report.heads) {
         INFO(c.score << ", seed " << seed << ": " << head.label.sentence);
         CHECK(head.label.name.empty());

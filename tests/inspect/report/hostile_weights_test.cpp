@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/inspect/inspect.h"

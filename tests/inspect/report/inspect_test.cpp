@@ -6,33 +6,20 @@
 #include <vector>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
-#include "thimble/train/run.h"
-#include "train/config/small_config.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
 namespace {
 
-// A trained model and its weights on disk.
-struct InspectedModel {
-  explicit InspectedModel(const Config& c, int steps) : config(c), trainer(c) {
-    for (int i = 0; i < steps; ++i) trainer.step();
-    save_weights(directory / "weights", trainer.model().parameters(), {});
-  }
+struct InspectedModel : SavedModel {
+  using SavedModel::SavedModel;
   InspectReport inspect(std::int64_t sequences) const {
-    return thimble::inspect({config, directory / "weights"}, {.sequences = sequences, .examples = 2});
+    return thimble::inspect(source, {.sequences = sequences, .examples = 2});
   }
-
-  Config config;
-  TemporaryDirectory directory;
-  Trainer trainer;
 };
 
 // Runs the first test sequences one by one and calls visit(sequence, length, weights by site).
@@ -41,17 +28,13 @@ void each_sequence(const InspectedModel& trained, std::int64_t count, const Visi
   for (std::int64_t b = 0; b < count; ++b) {
     Batch batch;
     trained.trainer.dataset().fill(Split::test, b, 1, batch);
-    SiteRecorder recorder;
-    Tape tape(Tape::Mode::inference);
-    tape.bind(trained.trainer.model().parameters(), {});
-    trained.trainer.model()(tape, model_input(batch), {.hooks = &recorder});
-    visit(batch.lengths[0], recorder.seen);
+    visit(batch.lengths[0], pass_over(trained.trainer.model(), batch).seen);
   }
 }
 
 void expect_true_report(const InspectedModel& trained, std::int64_t sequences) {
   const InspectReport report = trained.inspect(sequences);
-  const ModelConfig& model = trained.config.model;
+  const ModelConfig& model = trained.source.config.model;
   const std::int64_t time = trained.trainer.dataset().length();
   CHECK(report.baseline.sequences == sequences);
   CHECK(report.length == time);
@@ -159,7 +142,7 @@ TEST_CASE("the report has at most as many sequences as the split", "[inspect]") 
 
 TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
   InspectedModel trained(small_config(), 0);
-  trained.config.model.d_ff = 25;
+  trained.source.config.model.d_ff = 25;
   CHECK_THROWS_AS(trained.inspect(10), CheckpointError);
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "inspect/timeline/head_log.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"

@@ -7,12 +7,8 @@
 
 #include "catch.h"
 #include "inspect/hand_made.h"
-#include "thimble/inspect/inspect.h"
-#include "thimble/train/run.h"
+#include "inspect/saved_model.h"
 #include "train/data/small_rows.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 using hand_made::HandMade, hand_made::kSharp, hand_made::Maker;
@@ -22,12 +18,8 @@ namespace {
 constexpr std::int64_t kRead = 120;  // test sequences
 
 InspectReport report_on(Config config, const std::function<void(Model&)>& set_weights) {
-  const TemporaryDirectory directory;
   config.data.test = kRead;
-  const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
-  set_weights(*model);
-  save_weights(directory / "weights", model->parameters(), {});
-  return inspect({config, directory / "weights"}, {.sequences = kRead, .examples = 0});
+  return inspect_weights(config, set_weights, {.sequences = kRead, .examples = 0});
 }
 
 using Key = std::function<std::int64_t(std::int64_t query)>;
@@ -35,8 +27,7 @@ using Key = std::function<std::int64_t(std::int64_t query)>;
 HandMade hand_made_model(const TaskConfig& task, bool causal, std::int64_t layers,
                          const std::function<void(Maker&)>& set) {
   const Dataset data(task, {.train = 10}, Layout::position, 1);
-  HandMade made{hand_made::hand_made_config(task, data.vocabulary(), data.length()),
-                [set](Transformer& model) {
+  HandMade made{hand_made::hand_made_config(task, data.vocabulary(), data.length()), [set](Model& model) {
                   Maker make(model);
                   make.start_layer(0, 2);
                   set(make);
@@ -255,8 +246,7 @@ TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspec
   CHECK(all.size() >= 30);
   for (std::size_t i = 0; i < all.size(); i += kEvery) {
     const KnownHead& known = all[i];
-    const InspectReport report = report_on(
-        known.made.config, [&](Model& model) { known.made.set_weights(dynamic_cast<Transformer&>(model)); });
+    const InspectReport report = report_on(known.made.config, known.made.set_weights);
     const FoundPattern found = find_pattern(report.heads[known.head].scores);
     INFO(known.what << ": " << found.name << ", " << found.numbers);
     const bool one_of = known.name.find('|') != std::string::npos && !found.name.empty() &&

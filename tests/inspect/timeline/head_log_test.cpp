@@ -5,29 +5,19 @@
 #include <cmath>
 
 #include "catch.h"
+#include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/label.h"
 #include "thimble/inspect/timeline.h"
 #include "thimble/train/json.h"
 #include "thimble/train/train.h"
-#include "train/config/small_config.h"
-#include "train/files/temporary_directory.h"
 #include "train/runs/run_files.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
 namespace {
 
 std::span<const Real> weights_of(const Trainer& trainer) { return trainer.model().parameters().values(); }
-
-struct LayerRecorder : Hooks {
-  void observe(Site site, const Shape&, ConstMatrixView value) override {
-    if (site.kind == SiteKind::attention_weights)
-      layers.emplace_back(value.data, value.data + value.elements());
-  }
-  std::vector<std::vector<double>> layers;  // (1, H, T, T) each
-};
 
 // Returns the scores of every head on the first validation sequences, run one by one.
 std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& config,
@@ -41,15 +31,14 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
   for (std::int64_t i = 0; i < sequences; ++i) {
     Batch batch;
     dataset.fill(Split::validation, i, 1, batch);
-    LayerRecorder recorder;
-    Tape tape(Tape::Mode::inference);
-    tape.bind(trainer.model().parameters(), {});
-    trainer.model()(tape, model_input(batch), {.hooks = &recorder});
+    const SiteRecorder recorder = pass_over(trainer.model(), batch);
     const std::vector<Dataset::Alignment> alignments = dataset.alignments(batch.example);
     const ScoreTargets targets(std::span(batch.tokens).first(static_cast<std::size_t>(batch.lengths[0])),
                                causal, {alignments});
     for (std::size_t head = 0; head < scorers.size(); ++head)
-      scorers[head].add(targets, std::span(recorder.layers[head / heads]).subspan(head % heads * size, size));
+      scorers[head].add(
+          targets,
+          std::span(recorder.seen.at(weights_site(head / heads))).subspan(head % heads * size, size));
   }
   return scorers;
 }

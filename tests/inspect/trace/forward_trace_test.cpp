@@ -5,27 +5,17 @@
 #include <map>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "rounding.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
-#include "thimble/train/run.h"
-#include "train/config/small_config.h"
-#include "train/files/checkpoint.h"
-#include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
 namespace {
 
-// A model after some steps of training, and its weights on disk.
-struct SavedModel {
-  explicit SavedModel(const Config& config, int steps = 5)
-      : trainer(config), source{config, directory / "weights"} {
-    for (int i = 0; i < steps; ++i) trainer.step();
-    save_weights(source.weights, trainer.model().parameters(), {});
-  }
+struct TracedModel : SavedModel {
+  using SavedModel::SavedModel;
 
   // Requires that `trace` equals a pass made here, without its padding. `alone`: the
   // trace was read by itself as well, so all bits are the same.
@@ -56,10 +46,6 @@ struct SavedModel {
     }
     CHECK(same(trace.attention, attention));
   }
-
-  TemporaryDirectory directory;
-  Trainer trainer;
-  ModelSource source;
 };
 
 std::string error_of(const SavedModel& trained, std::string_view text) {
@@ -82,7 +68,7 @@ Config per_sequence() {
 
 TEST_CASE("the user's sequence gives the bits of the model's logits and attention", "[inspect]") {
   for (const Config& config : {small_config(), rich_config(), per_sequence()}) {
-    const SavedModel trained(config);
+    const TracedModel trained(config);
     const std::vector<std::int32_t> tokens{3, 0, 4, 4};
     trained.expect_own(trace_input(trained.source, token_text(vocabulary(trained.source), tokens)), tokens, 4,
                        true);
@@ -90,14 +76,14 @@ TEST_CASE("the user's sequence gives the bits of the model's logits and attentio
 }
 
 TEST_CASE("any white space separates tokens, and shorter sequences are accepted", "[inspect]") {
-  const SavedModel trained(small_config());
+  const TracedModel trained(small_config());
   trained.expect_own(trace_input(trained.source, "  5\t1\n"), std::vector<std::int32_t>{5, 1}, 2, true);
 }
 
 TEST_CASE("dropout is off for the user's sequence", "[inspect]") {
   Config config = rich_config();
   config.model.attention.dropout = config.model.dropout = 0.5;
-  const SavedModel trained(config);
+  const TracedModel trained(config);
   const ForwardTrace first = trace_input(trained.source, "1 2 3");
   CHECK(trace_input(trained.source, "1 2 3").logits == first.logits);
   for (std::size_t row = 0; row < first.attention.size(); row += 3)
@@ -106,7 +92,7 @@ TEST_CASE("dropout is off for the user's sequence", "[inspect]") {
 }
 
 TEST_CASE("predictions are the most probable tokens", "[inspect]") {
-  const SavedModel trained(small_config());
+  const TracedModel trained(small_config());
   const ForwardTrace trace = trace_input(trained.source, "0 1 2 3");
   REQUIRE(trace.predictions.size() == 4);
   for (std::size_t row = 0; row < 4; ++row) {
@@ -126,7 +112,7 @@ TEST_CASE("sequences of a split are read one by one, with their targets and with
   Config padded = rich_config();
   padded.model.attention.mask = Mask::none;  // so that padding is hidden by the lengths alone
   for (const Config& config : {small_config(), rich_config(), padded, per_sequence()}) {
-    const SavedModel trained(config);
+    const TracedModel trained(config);
     std::int64_t i = 0;
     trace_split(trained.source, Split::test, 12, [&](const ForwardTrace& trace) {
       Batch batch;
@@ -151,7 +137,7 @@ TEST_CASE("no more sequences are read than a split has, and as many as asked for
 }
 
 TEST_CASE("a trace as JSON has names, and maps by layer, head, query and key", "[inspect]") {
-  const SavedModel trained(rich_config());
+  const TracedModel trained(rich_config());
   const Names names = vocabulary(trained.source);
   ForwardTrace trace = trace_input(trained.source, "5 0 2");
   Json json = to_json(trace, trained.source.config.model, names);
@@ -173,7 +159,7 @@ TEST_CASE("a trace as JSON has names, and maps by layer, head, query and key", "
 }
 
 TEST_CASE("invalid inputs are refused, with what is valid", "[inspect]") {
-  const SavedModel trained(small_config(), 0);
+  const TracedModel trained(small_config(), 0);
   CHECK(error_of(trained, "1 6 2") == "input: there is no token 6; the vocabulary has 6 tokens: 0 1 2 3 4 5");
   CHECK(error_of(trained, "1 22 2") ==
         "input: there is no token 22, did you mean 2?; the vocabulary has 6 tokens: 0 1 2 3 4 5");
@@ -206,7 +192,7 @@ TEST_CASE("tokens outside the training inputs are reported", "[inspect]") {
 }
 
 TEST_CASE("weights of another model are refused", "[inspect]") {
-  SavedModel trained(small_config(), 0);
+  TracedModel trained(small_config(), 0);
   trained.source.config.model.d_ff = 25;
   CHECK_THROWS_AS(trace_input(trained.source, "1 2"), CheckpointError);
   CHECK_THROWS_AS(trace_split(trained.source, Split::test, 1, [](const ForwardTrace&) {}), CheckpointError);

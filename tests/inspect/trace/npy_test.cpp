@@ -4,13 +4,10 @@
 #include <limits>
 
 #include "catch.h"
+#include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/forward_trace.h"
-#include "thimble/train/run.h"
-#include "train/config/small_config.h"
-#include "train/files/checkpoint.h"
 #include "train/files/temporary_directory.h"
-#include "train/step/trainer.h"
 
 using namespace thimble;
 
@@ -20,14 +17,6 @@ template <class T>
 std::string bytes_of(const std::vector<T>& elements) {
   return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T)};
 }
-
-struct Untrained {
-  explicit Untrained(const Config& config) : source{config, directory / "weights"} {
-    save_weights(source.weights, Trainer(config).model().parameters(), {});
-  }
-  TemporaryDirectory directory;
-  ModelSource source;
-};
 
 }  // namespace
 
@@ -67,7 +56,7 @@ TEST_CASE("an array with a wrong number or type of elements leaves no file", "[i
 }
 
 TEST_CASE("arrays of a split hold what its traces hold, padding marked", "[inspect]") {
-  const Untrained model(rich_config());
+  const SavedModel model(rich_config(), 0);
   const auto out = model.directory / "arrays";
   write_attention(model.source, Split::test, 9, out);
   std::vector<float> attention;
@@ -90,7 +79,7 @@ TEST_CASE("arrays of a split hold what its traces hold, padding marked", "[inspe
 }
 
 TEST_CASE("arrays that cannot be written leave nothing behind", "[inspect]") {
-  Untrained model(small_config());
+  SavedModel model(small_config(), 0);
   const std::ptrdiff_t before = model.directory.files();
   CHECK_THROWS_AS(write_attention(model.source, Split::test, 9, model.source.weights), FileError);
   CHECK_THROWS_AS(write_attention(model.source, Split::test, 9, model.directory / "no" / "arrays"),

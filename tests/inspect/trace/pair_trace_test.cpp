@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "inspect/saved_pair.h"
+#include "inspect/saved_model.h"
 #include "inspect/trace/npy.h"
 #include "rounding.h"
 #include "thimble/engine/decoding.h"

@@ -1,10 +1,13 @@
-// An encoder-decoder on disk, and plain passes over one pair at a time as reference.
+// Models on disk, reports on models whose weights a test sets, and plain passes over one sequence at a time as
+// reference.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
 #include "inspect/interventions.h"
+#include "thimble/inspect/inspect.h"
 #include "thimble/train/run.h"
 #include "train/files/checkpoint.h"
 #include "train/files/temporary_directory.h"
@@ -19,6 +22,28 @@ inline Config deep_config() {
 }
 
 // A model after some steps of training, and its weights on disk.
+struct SavedModel {
+  explicit SavedModel(const Config& config, int steps = 5)
+      : trainer(config), source{config, directory / "weights"} {
+    for (int i = 0; i < steps; ++i) trainer.step();
+    save_weights(source.weights, trainer.model().parameters(), {});
+  }
+  TemporaryDirectory directory;
+  Trainer trainer;
+  ModelSource source;
+};
+
+// Returns the report on a model of that config, whose weights are set by a function.
+inline InspectReport inspect_weights(const Config& config, const std::function<void(Model&)>& set_weights,
+                                     const InspectOptions& options = {.sequences = 60, .examples = 0}) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
+  set_weights(*model);
+  save_weights(directory / "weights", model->parameters(), {});
+  return inspect({config, directory / "weights"}, options);
+}
+
+// A model with biases that are not 0, and its weights on disk.
 struct Saved {
   explicit Saved(const Config& config, int steps = 20)
       : trained(config, 60, steps), source{config, directory / "weights"} {
