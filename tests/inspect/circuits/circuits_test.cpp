@@ -109,8 +109,9 @@ TEST_CASE("reciprocity is 1 for a symmetric map, 0 for an antisymmetric one", "[
 TEST_CASE("singular values are those of the (C, C) maps", "[inspect]") {
   const HeadWeights head = random_head(12, 4, 3);
   const HeadCircuits circuits = head_circuits(head, random_matrix(5, 12, 8), nullptr);
-  const auto ov = singular_values(matmul(head.output, head.value)),
-             qk = singular_values(matmul(transposed(head.query), head.key));
+  const DoubleMatrix one = units(12, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto ov = singular_values_of_product(matmul(head.output, head.value), one),
+             qk = singular_values_of_product(matmul(transposed(head.query), head.key), one);
   REQUIRE((circuits.ov_singular_values.size() == 4 && circuits.qk_singular_values.size() == 4));
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK_THAT(circuits.ov_singular_values[i], WithinRel(ov[i], 1e-12));

@@ -7,7 +7,7 @@
 #include "thimble/train/tokenization.h"
 #include "train/data/text/text.h"
 
-inline constexpr thimble::TextOptions kTextLines{}, kTextStream{.documents = thimble::TextForm::stream};
+inline const thimble::TextOptions kTextLines{}, kTextStream{.documents = thimble::TextForm::stream};
 
 // "⏎ab" > "ab⏎": a row, its tokens as they are shown.
 inline std::string shown_row(const thimble::Rows& rows, std::int64_t row) {
