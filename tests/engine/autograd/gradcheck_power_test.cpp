@@ -116,7 +116,7 @@ Real change(const std::vector<Real>& right, const std::vector<Real>& wrong) {
 
 }  // namespace
 
-TEST_CASE("errors planted in every op are found, and right gradients stay right", "[autograd]") {
+TEST_CASE("errors planted in every op are found, and right gradients stay right", "[autograd][slow]") {
   const std::vector<std::pair<Plant, Real>> errors = {
       {Plant::sign, 0},           {Plant::factor, 1e-3},    {Plant::factor, -1e-3}, {Plant::factor, 1e-5},
       {Plant::factor, -1e-5},     {Plant::factor, 1e-8},    {Plant::transposed, 0}, {Plant::one_row, 0},

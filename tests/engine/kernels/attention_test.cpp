@@ -87,7 +87,7 @@ void check_attention(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("attention, forward and backward, at every size and with every mask", "[kernels]") {
+TEST_CASE("attention, forward and backward, at every size and with every mask", "[kernels][slow]") {
   for (const std::int64_t queries : {1, 3, 16, 17, 37}) {
     for (const std::int64_t keys : {1, 3, 16, 17, 37}) {
       const Lengths padded{static_cast<std::int32_t>((keys + 1) / 2), static_cast<std::int32_t>(keys)};

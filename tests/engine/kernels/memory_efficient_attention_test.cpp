@@ -113,7 +113,7 @@ void check_equal(const Case& c) {
 
 // Blocks have 32 queries.
 TEST_CASE("attention without weights equals attention around the borders of blocks, for every target",
-          "[kernels]") {
+          "[kernels][slow]") {
   const Lengths lengths{33, 20};
   const std::vector<Real> slopes{Real(0.5), Real(0.1), Real(0), Real(0.2)};
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {

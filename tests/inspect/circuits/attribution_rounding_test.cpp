@@ -67,7 +67,7 @@ struct Scales {
 
 }  // namespace
 
-TEST_CASE("rounding explains how far logits are from the sum of their parts", "[inspect]") {
+TEST_CASE("rounding explains how far logits are from the sum of their parts", "[inspect][slow]") {
   for (const Config& base : attributable()) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       for (const auto& [parameter, factor] :
@@ -105,7 +105,7 @@ TEST_CASE("rounding of a residual stream that grows and shrinks again is explain
   }
 }
 
-TEST_CASE("a part that is missing or wrong by a thousandth exceeds the rounding bound", "[inspect]") {
+TEST_CASE("a part that is missing or wrong by a thousandth exceeds the rounding bound", "[inspect][slow]") {
   for (const Config& base : attributable()) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Config config = base;

@@ -75,7 +75,7 @@ std::vector<Population> populations() {
 
 }  // namespace
 
-TEST_CASE("an interval covers the true effect in 95 % of all samples", "[inspect]") {
+TEST_CASE("an interval covers the true effect in 95 % of all samples", "[inspect][slow]") {
   constexpr int kRepetitions = 6000;
   for (const Population& population : populations()) {
     INFO(population.name);

@@ -118,7 +118,7 @@ Sets reported_groups(const JointReport& joint) {
 
 }  // namespace
 
-TEST_CASE("groups of heads are those among all sets of heads", "[inspect]") {
+TEST_CASE("groups of heads are those among all sets of heads", "[inspect][slow]") {
   // In the second, the last head is worth something without the first three, but is not needed.
   std::vector<std::vector<double>> models = {
       {1, 1}, {1, 1, 1, 0.05}, {0.5, 0.5, 0.3, 0.3, 0, 0, 0, 0.01}, {1, 0.02, 0.02, 0}};

@@ -111,7 +111,7 @@ TEST_CASE("heads that cost a little are no backups for each other, however many 
   for (const std::size_t head : {1, 2, 3}) CHECK(report.heads[head].label.verdict == Verdict::redundant);
 }
 
-TEST_CASE("a leak is a label exactly where it is above the smallest effect", "[inspect]") {
+TEST_CASE("a leak is a label exactly where it is above the smallest effect", "[inspect][slow]") {
   int small = 0, large = 0;
   for (const double weight : {1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.02, 0.1, 0.3}) {
     const InspectReport report = report_on({{1}, {weight}}, 0.5);

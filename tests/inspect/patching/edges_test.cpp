@@ -248,7 +248,7 @@ TEST_CASE("edges are ordered by the magnitude of effects and of errors", "[inspe
   CHECK(report.by_error() == std::vector<std::size_t>{2, 4, 3, 0, 1});
 }
 
-TEST_CASE("a circuit is what is left after removing edges as long as one can be removed", "[inspect]") {
+TEST_CASE("a circuit is what is left after removing edges as long as one can be removed", "[inspect][slow]") {
   int passes = 0;
   for (const Config& config : edge_configs()) {
     EdgeModel model(config);

@@ -161,7 +161,7 @@ TEST_CASE("a patch that hooks nothing is an error", "[inspect]") {
   CHECK_THROWS_WITH(patch({1, 0}, 7), ContainsSubstring("nothing was replaced"));
 }
 
-TEST_CASE("the circuit of a hand-made induction model is found", "[inspect]") {
+TEST_CASE("the circuit of a hand-made induction model is found", "[inspect][slow]") {
   const hand_made::HandMade made = hand_made::induction();
   Evaluator evaluator(made.config);
   auto& model = dynamic_cast<Transformer&>(evaluator.model());

@@ -133,7 +133,7 @@ TEST_CASE("patching the working cross head recovers the whole logit difference",
     CHECK_THAT(h.noising.all.effect, WithinAbs(h.attention == "cross.0" && h.id.head == 0 ? 1 : 0, 1e-5));
 }
 
-TEST_CASE("random heads of an encoder-decoder get no label", "[inspect]") {
+TEST_CASE("random heads of an encoder-decoder get no label", "[inspect][slow]") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Config config = pair_config("reverse");
     config.train.seed = seed + 10;

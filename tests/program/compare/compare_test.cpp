@@ -147,7 +147,7 @@ TEST_CASE("values that differ between runs are known", "[compare]") {
   CHECK(to_json(comparison)["results"][0]["metric"] == "validation.loss");
 }
 
-TEST_CASE("data that differ between runs are named, files by their content", "[compare]") {
+TEST_CASE("data that differ between runs are named, files by their content", "[compare][slow]") {
   const auto differing = [](const ComparedSweep& first, const ComparedSweep& second) {
     return compare({first.directory.path().string(), second.directory.path().string()}).data_differs;
   };

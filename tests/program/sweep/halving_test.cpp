@@ -135,7 +135,7 @@ TEST_CASE("a loss that is not a number is the worst, and a step without an evalu
   CHECK(halving_losses({.steps = {7, 20}, .reduction_factor = 2}, run, {}, false).empty());
 }
 
-TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep]") {
+TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep][slow]") {
   const std::string expected = "stopped, stopped, done, stopped, done, stopped";
   for (const std::int64_t jobs : {1, 2, 5}) {
     Workshop w(kHalving);

@@ -240,7 +240,7 @@ TEST_CASE("a run that another process has taken is left to it", "[sweep]") {
   CHECK_THAT(w.calls(), !ContainsSubstring("heads=1 train.seed=8"));
 }
 
-TEST_CASE("a sweep waits for the runs of others, and takes them over when they end", "[sweep]") {
+TEST_CASE("a sweep waits for the runs of others, and takes them over when they end", "[sweep][slow]") {
   Workshop w;
   fs::create_directories(w.directory / "out");
   write_file(w.directory / "out/sweep.json", json_text(sweep_json(w.sweep, plan_runs(w.sweep), "out")));

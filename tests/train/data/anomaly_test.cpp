@@ -95,7 +95,7 @@ TEST_CASE("the points of an anomaly set spread as their definition says", "[task
   CHECK(odd_distances.rbegin()->first == 32);
 }
 
-TEST_CASE("anomaly counts its inputs", "[tasks]") {
+TEST_CASE("anomaly counts its inputs", "[tasks][slow]") {
   for (const int side : {8, 11}) {
     const TaskConfig config{.name = "anomaly", .symbols = side * side, .length = 3};
     std::set<int> lists;  // three cells as one number; cells are below 128

@@ -135,7 +135,7 @@ std::string text(const Tokens& tokens) {
 
 }  // namespace
 
-TEST_CASE("the calendar of the test is Gregorian", "[tasks]") {
+TEST_CASE("the calendar of the test is Gregorian", "[tasks][slow]") {
   const std::map<std::string, std::string> known = {
       {"3_May_1979", "1979-05-03"},
       {"May_3,_1979", "1979-05-03"},
@@ -177,7 +177,7 @@ TEST_CASE("dates are real ones, and their answer is the ISO form", "[tasks]") {
   for (const auto& [_, n] : weekdays) CHECK_THAT(n, WithinAbs(20000.0 / 49, 100));
 }
 
-TEST_CASE("there are as many dates as the task says, and no two read alike", "[tasks]") {
+TEST_CASE("there are as many dates as the task says, and no two read alike", "[tasks][slow]") {
   const Task& task = find_task("dates");
   CHECK(task.distinct_inputs(kDates) == static_cast<double>(readings().size()));
   CHECK(readings().size() == 7 * 36525);

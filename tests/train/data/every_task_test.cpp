@@ -141,7 +141,7 @@ TEST_CASE("every task: tokens have names of their own, which a space separates",
   });
 }
 
-TEST_CASE("every task: relevant positions lie in the sequence, answers alone have them", "[data]") {
+TEST_CASE("every task: relevant positions lie in the sequence, answers alone have them", "[data][slow]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     if (task.relevant == nullptr) return;
     bool any = false;  // the first round of an induction depends on nothing

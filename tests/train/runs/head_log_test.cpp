@@ -122,7 +122,7 @@ TEST_CASE("log_heads only adds lines", "[train]") {
   CHECK(others(directory / "on") == others(directory / "off"));
 }
 
-TEST_CASE("with log_heads a run that is stopped anywhere ends as if it never was", "[train]") {
+TEST_CASE("with log_heads a run that is stopped anywhere ends as if it never was", "[train][slow]") {
   const TemporaryDirectory directory;
   const TrainResult expected = run(head_log_config(), directory / "whole");
   for (std::int64_t step = 1; step <= 17; ++step) {

@@ -64,7 +64,7 @@ std::vector<std::string> checkpoints(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("a run that was stopped anywhere ends as if it never was", "[train]") {
+TEST_CASE("a run that was stopped anywhere ends as if it never was", "[train][slow]") {
   const TemporaryDirectory directory;
   for (const OptimizerKind optimizer : {OptimizerKind::adamw, OptimizerKind::sgd}) {
     Config config = long_config();

@@ -93,7 +93,7 @@ Config base_config() { return load_config(source_directory() + "/configs/bench/b
 
 }  // namespace
 
-TEST_CASE("a plan is what a pass takes, to the byte", "[train]") {
+TEST_CASE("a plan is what a pass takes, to the byte", "[train][slow]") {
   const PlanOptions passes[] = {{.gradients = true, .dropout = true},
                                 {.dropout = true},
                                 {},
