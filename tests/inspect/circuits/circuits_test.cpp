@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "catch.h"
+#include "inspect/circuits/singular_values.h"
 #include "inspect/circuits/weights.h"
 #include "random_matrix.h"
 #include "thimble/engine/error.h"

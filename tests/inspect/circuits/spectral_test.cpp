@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "catch.h"
+#include "inspect/circuits/singular_values.h"
 #include "random_matrix.h"
 #include "thimble/engine/error.h"
 
@@ -34,12 +35,6 @@ double power_sum(const std::vector<double>& values, int power) {
 std::vector<std::complex<double>> sorted(std::vector<std::complex<double>> values) {
   std::ranges::sort(values, {}, [](auto x) { return std::pair(std::round(x.real() * 1e6), x.imag()); });
   return values;
-}
-
-std::vector<double> singular_values(const DoubleMatrix& a) {
-  DoubleMatrix one(a.cols, a.cols);
-  for (std::int64_t i = 0; i < a.cols; ++i) one(i, i) = 1;
-  return singular_values_of_product(a, one);
 }
 
 }  // namespace
