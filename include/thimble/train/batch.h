@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "thimble/train/task.h"
@@ -31,9 +32,27 @@ struct Batch {
   std::vector<std::int32_t> row_labels;      // the labels at `rows`
   // row_labels with kIgnore for <unk>, which no prediction is right for; empty: a vocabulary without <unk>.
   std::vector<std::int32_t> countable_labels{};
+
+  // Return the tokens of a sequence, of its source, and of the one of these that is not generated, without padding.
+  std::span<const std::int32_t> tokens_of(std::int64_t sequence) const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(sequence * length), used(lengths, sequence));
+  }
+  std::span<const std::int32_t> source_of(std::int64_t sequence) const {
+    return std::span(sources).subspan(static_cast<std::size_t>(sequence * source_length),
+                                      used(source_lengths, sequence));
+  }
+  std::span<const std::int32_t> input_of(std::int64_t sequence) const {
+    return source_length > 0 ? source_of(sequence) : tokens_of(sequence);
+  }
+
   // Reused, so that filling allocates nothing.
   Example example;                      // of the last row
   std::vector<std::int64_t> step_rows;  // by their index in the training split
+
+ private:
+  static std::size_t used(const std::vector<std::int32_t>& lengths, std::int64_t sequence) {
+    return static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]);
+  }
 };
 
 }  // namespace thimble

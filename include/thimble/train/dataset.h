@@ -115,9 +115,10 @@ class Dataset {
   // Returns the line of the data file that an example comes from, "FILE:LINE"; "" if the task has no files.
   std::string where(Split, std::int64_t index) const;
 
-  // Sets `out` to examples first .. first+count-1 of a split, in order, reusing its storage. Throws as
-  // example does.
+  // Set `out` to examples first .. first+count-1 of a split, in order, or to those of these indices, reusing its storage.
+  // Throw as example does.
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
+  void fill(Split, std::span<const std::int64_t> indices, Batch& out) const;
 
   // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has
   // an order of its own and drops an incomplete last batch; of a stream, rows are windows at random places. The

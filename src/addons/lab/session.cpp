@@ -148,22 +148,16 @@ class Run final : public lab::Session, private TrainObserver {
         list.push_back(token == kIgnore ? Json() : Json(names[static_cast<std::size_t>(token)]));
       return list;
     };
-    const auto part = [&](const std::vector<std::int32_t>& all, std::size_t i, std::size_t used) {
-      return std::span(all).subspan(i * (all.size() / static_cast<std::size_t>(count)), used);
-    };
     Json list = Json::array();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      const auto length = static_cast<std::size_t>(batch.lengths[i]);
-      const std::size_t outputs = batch.labels.size() / static_cast<std::size_t>(count);
-      Json& entry =
-          list.emplace_back(Json{{"tokens", named(part(batch.tokens, i, length))},
-                                 {"targets", named(part(batch.labels, i, std::min(length, outputs)))}});
-      std::span<const std::int32_t> input = part(batch.tokens, i, length);
-      if (batch.source_length > 0) {
-        input = part(batch.sources, i, static_cast<std::size_t>(batch.source_lengths[i]));
-        entry["source"] = named(input);
-      }
-      entry["text"] = token_text(names, input, config_.task.input_tokens());
+    const std::size_t outputs = batch.labels.size() / static_cast<std::size_t>(count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::span<const std::int32_t> tokens = batch.tokens_of(i);
+      const auto targets =
+          std::span(batch.labels)
+              .subspan(static_cast<std::size_t>(i) * outputs, std::min(tokens.size(), outputs));
+      Json& entry = list.emplace_back(Json{{"tokens", named(tokens)}, {"targets", named(targets)}});
+      if (batch.source_length > 0) entry["source"] = named(batch.source_of(i));
+      entry["text"] = token_text(names, batch.input_of(i), config_.task.input_tokens());
     }
     return list;
   }

@@ -14,7 +14,7 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-constexpr std::int64_t kPairsPerBatch = 16;
+constexpr std::size_t kPairsPerBatch = 16;
 
 Batch read_sequence(const Evaluator& evaluator, std::int64_t index) {
   Batch batch;
@@ -35,32 +35,18 @@ std::string obstacle(const Batch& a, const Batch& b) {
   return "";
 }
 
-template <class T>
-void append(std::vector<T>& all, const std::vector<T>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
-void append_sequence(Batch& all, const Batch& one) {
-  const auto labels = static_cast<std::int32_t>(all.labels.size());
-  for (const std::int32_t row : one.rows) all.rows.push_back(labels + row);
-  all.sequences += 1;
-  all.length = one.length;
-  all.source_length = one.source_length;
-  append(all.tokens, one.tokens);
-  append(all.lengths, one.lengths);
-  append(all.sources, one.sources);
-  append(all.source_lengths, one.source_lengths);
-  append(all.labels, one.labels);
-  append(all.row_labels, one.row_labels);
-  append(all.countable_labels, one.countable_labels);
-}
-
 std::vector<PairBatch> read_pairs(const Evaluator& evaluator, std::span<const InputPair> pairs) {
   std::vector<PairBatch> batches;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (i % kPairsPerBatch == 0) batches.emplace_back();
-    append_sequence(batches.back().clean, read_sequence(evaluator, pairs[i].clean));
-    append_sequence(batches.back().corrupted, read_sequence(evaluator, pairs[i].corrupted));
+  while (!pairs.empty()) {
+    std::vector<std::int64_t> clean, corrupted;
+    for (const InputPair& pair : pairs.first(std::min(kPairsPerBatch, pairs.size()))) {
+      clean.push_back(pair.clean);
+      corrupted.push_back(pair.corrupted);
+    }
+    pairs = pairs.subspan(clean.size());
+    PairBatch& batch = batches.emplace_back();
+    evaluator.dataset().fill(evaluator.split(), clean, batch.clean);
+    evaluator.dataset().fill(evaluator.split(), corrupted, batch.corrupted);
   }
   return batches;
 }

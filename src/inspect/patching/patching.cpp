@@ -70,11 +70,9 @@ void leave_out_shorter(std::vector<double>& changes, const PairRunner& runner, c
 
 // Returns the tokens of one sequence, or of its source.
 std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& batch) {
-  const bool pair = batch.source_length > 0;
-  const auto input = std::span(pair ? batch.sources : batch.tokens)
-                         .first(static_cast<std::size_t>(pair ? batch.source_lengths[0] : batch.lengths[0]));
   std::vector<std::string> result;
-  for (const std::int32_t token : input) result.push_back(dataset.names()[static_cast<std::size_t>(token)]);
+  for (const std::int32_t token : batch.input_of(0))
+    result.push_back(dataset.names()[static_cast<std::size_t>(token)]);
   return result;
 }
 

@@ -28,13 +28,9 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator, bool compare)
 // Returns the targets of a sequence. Alignments belong to the attention whose queries predict the targets.
 ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
                                     const ScoreTargets::TaskTargets& task) const {
-  const auto of = [&](const std::vector<std::int32_t>& all, std::int64_t length, const auto& lengths) {
-    return std::span(all).subspan(static_cast<std::size_t>(sequence * length),
-                                  static_cast<std::size_t>(lengths[static_cast<std::size_t>(sequence)]));
-  };
-  const auto tokens = of(batch.tokens, batch.length, batch.lengths);
+  const std::span<const std::int32_t> tokens = batch.tokens_of(sequence);
   if (batch.source_length == 0) return {tokens, layer.causal, task, special_};
-  const auto source = of(batch.sources, batch.source_length, batch.source_lengths);
+  const std::span<const std::int32_t> source = batch.source_of(sequence);
   if (layer.queries_source) return {source, layer.causal, {}, special_};
   if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, task, special_);
   return {tokens, layer.causal, {}, special_};

@@ -49,11 +49,10 @@ std::vector<std::int32_t> parse_tokens(const TaskConfig& task, const Names& name
   std::vector<std::int32_t> tokens;
   const auto add = [&](std::string_view token) { tokens.push_back(token_of(task, names, token)); };
   if (is_text && task.rows->boundary() != kIgnore) add("\n");
-  for (std::string_view rest = line; !rest.empty();) {  // line breaks are tokens, whatever the others are
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    tokenize(rest.substr(0, end), how, add);
-    if (end < rest.size()) add("\n");
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  const std::vector<std::string_view> lines = split_at('\n', line);
+  for (const std::string_view& part : lines) {
+    if (&part != lines.data()) add("\n");  // a token, whatever the others are
+    tokenize(part, how, add);
   }
   require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",
                      how == Tokenization::spaces ? "tokens separated by spaces" : "a text of such tokens",
@@ -143,15 +142,9 @@ std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_vie
     return {};  // no training rows are left
   Batch batch;
   dataset.fill(Split::train, 0, readable(model, Split::train, count), batch);
-  const bool pair = batch.source_length > 0;
-  const std::vector<std::int32_t>&all = pair ? batch.sources : batch.tokens,
-        &lengths = pair ? batch.source_lengths : batch.lengths;
   std::vector<bool> seen(names.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const std::size_t first = i * (all.size() / lengths.size());
-    for (std::int32_t t = 0; t < lengths[i]; ++t)
-      seen[static_cast<std::size_t>(all[first + static_cast<std::size_t>(t)])] = true;
-  }
+  for (std::int64_t i = 0; i < batch.sequences; ++i)
+    for (const std::int32_t token : batch.input_of(i)) seen[static_cast<std::size_t>(token)] = true;
   std::vector<std::string> unseen;
   for (const std::int32_t token : input_tokens(model, text)) {
     const auto index = static_cast<std::size_t>(token);

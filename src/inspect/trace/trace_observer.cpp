@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "engine/core/portable_math.h"
 #include "engine/model/finite.h"
@@ -18,13 +19,10 @@ void TraceObserver::begin(const Chunk& chunk) {
   const std::int64_t count = std::clamp<std::int64_t>(count_ - chunk.first, 0, batch_->sequences);
   traces_.assign(static_cast<std::size_t>(count), {});
   for (std::size_t b = 0; b < traces_.size(); ++b) {
-    const auto row = static_cast<std::ptrdiff_t>(b);
-    const auto first = batch_->tokens.begin() + row * batch_->length;
-    traces_[b].tokens.assign(first, first + batch_->lengths[b]);
-    if (batch_->source_length > 0) {
-      const auto source = batch_->sources.begin() + row * batch_->source_length;
-      traces_[b].source.assign(source, source + batch_->source_lengths[b]);
-    }
+    const auto sequence = static_cast<std::int64_t>(b);
+    std::ranges::copy(batch_->tokens_of(sequence), std::back_inserter(traces_[b].tokens));
+    if (batch_->source_length > 0)
+      std::ranges::copy(batch_->source_of(sequence), std::back_inserter(traces_[b].source));
     std::int64_t weights = 0;
     for (const AttentionLayer& layer : layers_)
       weights += layer.heads * traces_[b].queries(layer) * traces_[b].keys(layer);

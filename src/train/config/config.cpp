@@ -174,15 +174,11 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
                     train.batch, sequences));
   report.conflict_if(train.shards > train.batch, {"train.shards", "train.batch"},
                      "shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch);
-  if (train.evaluate_every == 0) {
-    const auto require_evaluations = [&](const std::string& key, bool is_set) {
-      report.conflict_if(is_set, {key, "train.evaluate_every"},
-                         "{} requires evaluations before the last step; set train.evaluate_every", key);
-    };
-    require_evaluations("train.target.accuracy", train.target.accuracy > 0);
-    require_evaluations("train.target.loss", train.target.loss > 0);
-    require_evaluations("train.patience", train.patience > 0);
-  }
+  for (const auto& [key, is_set] : {std::pair("train.target.accuracy", train.target.accuracy > 0),
+                                    {"train.target.loss", train.target.loss > 0},
+                                    {"train.patience", train.patience > 0}})
+    report.conflict_if(is_set && train.evaluate_every == 0, {key, "train.evaluate_every"},
+                       "{} requires evaluations before the last step; set train.evaluate_every", key);
   report.conflict_if(train.sample_every > 0 && !find_task(c.task.name).continues,
                      {"train.sample_every", "task.name"},
                      "only models of task text draw samples while they train; remove sample_every");

@@ -305,6 +305,14 @@ void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& o
   for (std::int64_t row = 0; row < count; ++row) add_row(split, first + row, row, out);
 }
 
+void Dataset::fill(Split split, std::span<const std::int64_t> indices, Batch& out) const {
+  start(std::ssize(indices), length(), out);
+  for (std::int64_t row = 0; row < out.sequences; ++row) {
+    example(split, indices[static_cast<std::size_t>(row)], out.example);
+    lay_out(row, out);
+  }
+}
+
 void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
                         Batch& out) const {
   require<ShapeError>(step >= 0 && first >= 0 && count >= 0 && first <= batch && count <= batch - first,

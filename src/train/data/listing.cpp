@@ -91,9 +91,8 @@ std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int
     const bool per_token = one.labels.size() == one.tokens.size();
     one.tokens.resize(static_cast<std::size_t>(one.lengths[0]));
     if (per_token) one.labels.resize(one.tokens.size());
-    const auto source_end =
-        one.source_lengths.empty() ? one.sources.begin() : one.sources.begin() + one.source_lengths[0];
-    out.push_back({index, one.tokens, one.labels, {one.sources.begin(), source_end}});
+    const auto source = one.source_length > 0 ? one.source_of(0) : std::span<const std::int32_t>();
+    out.push_back({index, one.tokens, one.labels, {source.begin(), source.end()}});
   }
   return out;
 }

@@ -104,11 +104,10 @@ std::int64_t Evaluator::count_exact_matches(const Batch& batch, std::span<Predic
   std::int64_t right = 0;
   const std::vector<Hypothesis> answers = greedy_decode(*decoding, batch.sequences, options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto first = batch.tokens.begin() + static_cast<std::ptrdiff_t>(i) * batch.length;
-    right += std::equal(first + 1, first + batch.lengths[i], answers[i].tokens.begin(),
-                        answers[i].tokens.end(), [&](std::int32_t label, std::int32_t token) {
-                          return label == token && label != dataset_.unknown_token();
-                        });
+    const std::span<const std::int32_t> target = batch.tokens_of(static_cast<std::int64_t>(i)).subspan(1);
+    right += std::ranges::equal(target, answers[i].tokens, [&](std::int32_t label, std::int32_t token) {
+      return label == token && label != dataset_.unknown_token();
+    });
     if (predictions.empty()) continue;
     predictions[i].answer = answers[i].tokens;
     predictions[i].log_probability = answers[i].log_probability;
