@@ -58,26 +58,18 @@ Var attention_with(Tape& tape, Inputs in, Slip slip) {
 }  // namespace
 
 TEST_CASE("mistakes in attention are caught", "[autograd]") {
-  expect_caught({
-      {"causal mask missing in attention",
-       of({"q", "k", "v"}, {4, 3}),
-       {"q", "k", "v"},
-       [](Tape& tape, Inputs in, bool right) {
-         return attention_with(tape, in, right ? Slip::nothing : Slip::no_mask);
-       }},
-      {"scale missing in attention",
-       of({"q", "k", "v"}, {4, 3}),
-       {"q", "k"},
-       [](Tape& tape, Inputs in, bool right) {
-         return attention_with(tape, in, right ? Slip::nothing : Slip::no_scale);
-       }},
-      {"row sum missing in attention",
-       of({"q", "k", "v"}, {4, 3}),
-       {"q", "k"},
-       [](Tape& tape, Inputs in, bool right) {
-         return attention_with(tape, in, right ? Slip::nothing : Slip::no_row_sum);
-       }},
-  });
+  expect_caught("causal mask missing in attention", of({"q", "k", "v"}, {4, 3}), {"q", "k", "v"},
+                [](Tape& tape, Inputs in, bool right) {
+                  return attention_with(tape, in, right ? Slip::nothing : Slip::no_mask);
+                });
+  expect_caught("scale missing in attention", of({"q", "k", "v"}, {4, 3}), {"q", "k"},
+                [](Tape& tape, Inputs in, bool right) {
+                  return attention_with(tape, in, right ? Slip::nothing : Slip::no_scale);
+                });
+  expect_caught("row sum missing in attention", of({"q", "k", "v"}, {4, 3}), {"q", "k"},
+                [](Tape& tape, Inputs in, bool right) {
+                  return attention_with(tape, in, right ? Slip::nothing : Slip::no_row_sum);
+                });
 }
 
 #endif  // THIMBLE_DOUBLE

@@ -173,88 +173,55 @@ Var gelu_with(Tape& tape, Var x, bool slope_of_tanh_form) {
 }  // namespace
 
 TEST_CASE("mistakes in products and sums are caught", "[autograd]") {
-  expect_caught({
-      {"b not transposed in matmul",
-       of({"a", "b"}, {3, 3}),
-       {"a"},
-       [](Tape& tape, Inputs in, bool right) { return matmul_with(tape, in, true, right); }},
-      {"a not transposed in matmul",
-       of({"a", "b"}, {3, 3}),
-       {"b"},
-       [](Tape& tape, Inputs in, bool right) { return matmul_with(tape, in, right, true); }},
-      {"bias gradient forgotten",
-       {input("x", {4, 3}), input("bias", {3})},
-       {"bias"},
-       [](Tape& tape, Inputs in, bool right) { return bias_with(tape, in, right ? 4 : 0); }},
-      {"bias gradient of the first row only",
-       {input("x", {4, 3}), input("bias", {3})},
-       {"bias"},
-       [](Tape& tape, Inputs in, bool right) { return bias_with(tape, in, right ? 4 : 1); }},
-      {"embedding gradient one row off",
-       {input("table", {5, 3})},
-       {"table"},
-       [](Tape& tape, Inputs in, bool right) { return embedding_with(tape, in[0], right ? 0 : 1); }},
-  });
+  expect_caught("b not transposed in matmul", of({"a", "b"}, {3, 3}), {"a"},
+                [](Tape& tape, Inputs in, bool right) { return matmul_with(tape, in, true, right); });
+  expect_caught("a not transposed in matmul", of({"a", "b"}, {3, 3}), {"b"},
+                [](Tape& tape, Inputs in, bool right) { return matmul_with(tape, in, right, true); });
+  expect_caught("bias gradient forgotten", {input("x", {4, 3}), input("bias", {3})}, {"bias"},
+                [](Tape& tape, Inputs in, bool right) { return bias_with(tape, in, right ? 4 : 0); });
+  expect_caught("bias gradient of the first row only", {input("x", {4, 3}), input("bias", {3})}, {"bias"},
+                [](Tape& tape, Inputs in, bool right) { return bias_with(tape, in, right ? 4 : 1); });
+  expect_caught("embedding gradient one row off", {input("table", {5, 3})}, {"table"},
+                [](Tape& tape, Inputs in, bool right) { return embedding_with(tape, in[0], right ? 0 : 1); });
 }
 
 TEST_CASE("mistakes in softmax and its relatives are caught", "[autograd]") {
-  expect_caught({
-      {"sum of dy instead of dy y",
-       of({"x"}, {2, 5}),
-       {"x"},
-       [](Tape& tape, Inputs in, bool right) {
-         return softmax_with(tape, in[0], right ? RowSum::right : RowSum::without_y);
-       }},
-      {"no row sum",
-       of({"x"}, {2, 5}),
-       {"x"},
-       [](Tape& tape, Inputs in, bool right) {
-         return softmax_with(tape, in[0], right ? RowSum::right : RowSum::none);
-       }},
-      {"label smoothing ignored in cross entropy",
-       of({"z"}, {3, 5}),
-       {"z"},
-       [](Tape& tape, Inputs in, bool right) {
-         return cross_entropy_with(tape, in[0], right ? Real(0.2) : 0, false);
-       }},
-      {"gradient to unlabeled rows",
-       of({"z"}, {3, 5}),
-       {"z"},
-       [](Tape& tape, Inputs in, bool right) { return cross_entropy_with(tape, in[0], Real(0.2), !right); }},
+  expect_caught("sum of dy instead of dy y", of({"x"}, {2, 5}), {"x"}, [](Tape& tape, Inputs in, bool right) {
+    return softmax_with(tape, in[0], right ? RowSum::right : RowSum::without_y);
   });
+  expect_caught("no row sum", of({"x"}, {2, 5}), {"x"}, [](Tape& tape, Inputs in, bool right) {
+    return softmax_with(tape, in[0], right ? RowSum::right : RowSum::none);
+  });
+  expect_caught("label smoothing ignored in cross entropy", of({"z"}, {3, 5}), {"z"},
+                [](Tape& tape, Inputs in, bool right) {
+                  return cross_entropy_with(tape, in[0], right ? Real(0.2) : 0, false);
+                });
+  expect_caught(
+      "gradient to unlabeled rows", of({"z"}, {3, 5}), {"z"},
+      [](Tape& tape, Inputs in, bool right) { return cross_entropy_with(tape, in[0], Real(0.2), !right); });
 }
 
 TEST_CASE("mistakes in layer norm are caught", "[autograd]") {
-  std::vector<Fault> faults;
-  const auto add_fault = [&](const std::string& what, Lost lost, const std::string& caught_at) {
-    faults.push_back({what,
-                      {input("x", {2, 5}), input("weight", {5}), input("bias", {5})},
-                      {caught_at},
-                      [lost](Tape& tape, Inputs in, bool right) {
-                        return layer_norm_with(tape, in, right ? Lost::nothing : lost);
-                      }});
+  const auto expect_loss_caught = [&](const std::string& what, Lost lost, const std::string& caught_at) {
+    expect_caught(what, {input("x", {2, 5}), input("weight", {5}), input("bias", {5})}, {caught_at},
+                  [lost](Tape& tape, Inputs in, bool right) {
+                    return layer_norm_with(tape, in, right ? Lost::nothing : lost);
+                  });
   };
-  add_fault("n mean(g n) lost", Lost::mean_gn, "x");
-  add_fault("mean(g) lost", Lost::mean_g, "x");
-  add_fault("rstd lost", Lost::rstd, "x");
-  add_fault("weight gradient from x, not from the normal", Lost::normal, "weight");
-  expect_caught(faults);
+  expect_loss_caught("n mean(g n) lost", Lost::mean_gn, "x");
+  expect_loss_caught("mean(g) lost", Lost::mean_g, "x");
+  expect_loss_caught("rstd lost", Lost::rstd, "x");
+  expect_loss_caught("weight gradient from x, not from the normal", Lost::normal, "weight");
 }
 
 TEST_CASE("mistakes in GELU and dropout are caught", "[autograd]") {
-  expect_caught({
-      {"derivative of the tanh form under the erf form",
-       of({"x"}, {2, 5}),
-       {"x"},
-       [](Tape& tape, Inputs in, bool right) { return gelu_with(tape, in[0], !right); }},
-      {"1 / (1 - p) missing in dropout",
-       of({"x"}, {2, 9}),
-       {"x"},
-       [](Tape& tape, Inputs in, bool right) { return dropout_with(tape, in[0], 7, right ? 1 : Real(0.6)); }},
-      {"another mask in dropout",
-       of({"x"}, {2, 9}),
-       {"x"},
-       [](Tape& tape, Inputs in, bool right) { return dropout_with(tape, in[0], right ? 7 : 8, 1); }},
+  expect_caught("derivative of the tanh form under the erf form", of({"x"}, {2, 5}), {"x"},
+                [](Tape& tape, Inputs in, bool right) { return gelu_with(tape, in[0], !right); });
+  expect_caught(
+      "1 / (1 - p) missing in dropout", of({"x"}, {2, 9}), {"x"},
+      [](Tape& tape, Inputs in, bool right) { return dropout_with(tape, in[0], 7, right ? 1 : Real(0.6)); });
+  expect_caught("another mask in dropout", of({"x"}, {2, 9}), {"x"}, [](Tape& tape, Inputs in, bool right) {
+    return dropout_with(tape, in[0], right ? 7 : 8, 1);
   });
 }
 

@@ -13,12 +13,8 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace planted {
 
-struct Fault {
-  std::string what;
-  std::vector<GradcheckInput> inputs;
-  std::set<std::string> caught_at;  // the inputs whose gradient is wrong
-  std::function<Var(Tape&, std::span<const Var>, bool right)> op;
-};
+// An op with the right or a wrong backward pass.
+using Faulty = std::function<Var(Tape&, std::span<const Var>, bool right)>;
 
 // Returns the names of the inputs with a verdict.
 inline std::set<std::string> inputs_with(GradcheckVerdict verdict,
@@ -30,21 +26,21 @@ inline std::set<std::string> inputs_with(GradcheckVerdict verdict,
   return names;
 }
 
-inline std::vector<GradcheckResult> check(const Fault& fault, bool right) {
-  return gradcheck(
-      "planted", [&](Tape& tape, std::span<const Var> in) { return fault.op(tape, in, right); },
-      fault.inputs);
-}
-
-// Checks that the right version is ok, and that the wrong one is wrong at exactly these inputs.
-inline void expect_caught(const std::vector<Fault>& faults) {
-  for (const Fault& fault : faults) {
-    CAPTURE(fault.what);
-    const auto right = check(fault, true), wrong = check(fault, false);
-    CHECK(inputs_with(GradcheckVerdict::ok, right).size() == fault.inputs.size());
-    CHECK(inputs_with(GradcheckVerdict::wrong, wrong) == fault.caught_at);
-    CHECK(inputs_with(GradcheckVerdict::undecided, wrong).empty());
-  }
+// Checks that the right version is ok, and that the wrong one is wrong at exactly the inputs `caught_at`. Returns
+// the results of the wrong one.
+inline std::vector<GradcheckResult> expect_caught(const std::string& what,
+                                                  const std::vector<GradcheckInput>& inputs,
+                                                  const std::set<std::string>& caught_at, const Faulty& op) {
+  CAPTURE(what);
+  const auto check = [&](bool is_right) {
+    return gradcheck(
+        "planted", [&](Tape& tape, std::span<const Var> in) { return op(tape, in, is_right); }, inputs);
+  };
+  const auto right = check(true), wrong = check(false);
+  CHECK(inputs_with(GradcheckVerdict::ok, right).size() == inputs.size());
+  CHECK(inputs_with(GradcheckVerdict::wrong, wrong) == caught_at);
+  CHECK(inputs_with(GradcheckVerdict::undecided, wrong).empty());
+  return wrong;
 }
 
 inline GradcheckInput input(const std::string& name, const Shape& shape, std::uint64_t seed = 1) {

@@ -47,10 +47,12 @@ constexpr std::int64_t kRows = 6, kHeadCount = 2;
 class Outputs {
  public:
   // Calls kernel(outputs...) with matrices of ones of these shapes, to which a kernel may add, and keeps them.
-  template <class Kernel, class... Shapes>
-  void add(const std::string& name, const Kernel& kernel, Shapes... shapes) {
-    std::vector<Matrix> outputs{matrix(shapes)...};
-    call(kernel, outputs, std::index_sequence_for<Shapes...>());
+  template <std::size_t kCount, class Kernel>
+  void add(const std::string& name, const std::pair<std::int64_t, std::int64_t> (&shapes)[kCount],
+           const Kernel& kernel) {
+    std::vector<Matrix> outputs;
+    for (const auto& [rows, columns] : shapes) outputs.emplace_back(rows, columns).fill(1);
+    call(kernel, outputs, std::make_index_sequence<kCount>());
     for (const Matrix& m : outputs) {
       for (std::int64_t r = 0; r < m.rows(); ++r) {
         for (std::int64_t c = 0; c < m.cols(); ++c)
@@ -62,11 +64,6 @@ class Outputs {
   std::map<std::string, Bits> bits;
 
  private:
-  static Matrix matrix(std::pair<std::int64_t, std::int64_t> shape) {
-    Matrix m(shape.first, shape.second);
-    m.fill(1);
-    return m;
-  }
   template <class Kernel, std::size_t... kIndex>
   static void call(const Kernel& kernel, std::vector<Matrix>& outputs, std::index_sequence<kIndex...>) {
     kernel(outputs[kIndex].view()...);
@@ -84,85 +81,51 @@ void add_rows(Outputs& out, std::int64_t n) {
   const std::vector<std::int32_t> labels{0, static_cast<std::int32_t>(n - 1), -1,
                                          0, static_cast<std::int32_t>(n / 2), 0};
   using M = MatrixView;
-  out.add(
-      "softmax_forward", [&](M y) { kernels::softmax_forward(y, x); }, shape);
-  out.add(
-      "softmax_backward", [&](M dx) { kernels::softmax_backward(dx, dy, x); }, shape);
-  out.add(
-      "layer_norm_forward", [&](M y, M s) { kernels::layer_norm_forward(y, s, x, w, b, kEpsilon); }, shape,
-      pair);
-  out.add(
-      "layer_norm_backward",
-      [&](M dx, M dw, M db) { kernels::layer_norm_backward(dx, dw, db, dy, x, w, saved); }, shape, row, row);
-  out.add(
-      "rms_norm_forward", [&](M y, M s) { kernels::rms_norm_forward(y, s, x, w, kEpsilon); }, shape, pair);
-  out.add(
-      "rms_norm_backward", [&](M dx, M dw) { kernels::rms_norm_backward(dx, dw, dy, x, w, saved); }, shape,
-      row);
-  out.add(
-      "gelu_erf_forward", [&](M y, M d) { kernels::gelu_erf_forward(y, d, x); }, shape, shape);
-  out.add(
-      "gelu_tanh_forward", [&](M y, M d) { kernels::gelu_tanh_forward(y, d, x); }, shape, shape);
-  out.add(
-      "silu_forward", [&](M y, M d) { kernels::silu_forward(y, d, x); }, shape, shape);
-  out.add(
-      "tanh_forward", [&](M y) { kernels::tanh_forward(y, x); }, shape);
-  out.add(
-      "tanh_backward", [&](M dx) { kernels::tanh_backward(dx, dy, x); }, shape);
-  out.add(
-      "relu_forward", [&](M y) { kernels::relu_forward(y, x); }, shape);
-  out.add(
-      "relu_backward", [&](M dx) { kernels::relu_backward(dx, dy, x); }, shape);
-  out.add(
-      "add_forward", [&](M y) { kernels::add_forward(y, x, dy); }, shape);
-  out.add(
-      "mul_forward", [&](M y) { kernels::mul_forward(y, x, dy); }, shape);
-  out.add(
-      "mul_backward", [&](M dx) { kernels::mul_backward(dx, dy, x); }, shape);
-  out.add(
-      "scale_forward", [&](M y) { kernels::scale_forward(y, x, Real(0.3)); }, shape);
-  out.add(
-      "scale_backward", [&](M dx) { kernels::scale_backward(dx, dy, Real(0.3)); }, shape);
-  out.add(
-      "accumulate", [&](M dx) { kernels::accumulate(dx, dy); }, shape);
-  out.add(
-      "dropout_factors",
-      [&](M f) {
-        kernels::dropout_factors(f, Real(0.3), {{1, Stream::dropout}}, 3);
-      },
-      shape);
+  out.add("softmax_forward", {shape}, [&](M y) { kernels::softmax_forward(y, x); });
+  out.add("softmax_backward", {shape}, [&](M dx) { kernels::softmax_backward(dx, dy, x); });
+  out.add("layer_norm_forward", {shape, pair},
+          [&](M y, M s) { kernels::layer_norm_forward(y, s, x, w, b, kEpsilon); });
+  out.add("layer_norm_backward", {shape, row, row},
+          [&](M dx, M dw, M db) { kernels::layer_norm_backward(dx, dw, db, dy, x, w, saved); });
+  out.add("rms_norm_forward", {shape, pair},
+          [&](M y, M s) { kernels::rms_norm_forward(y, s, x, w, kEpsilon); });
+  out.add("rms_norm_backward", {shape, row},
+          [&](M dx, M dw) { kernels::rms_norm_backward(dx, dw, dy, x, w, saved); });
+  out.add("gelu_erf_forward", {shape, shape}, [&](M y, M d) { kernels::gelu_erf_forward(y, d, x); });
+  out.add("gelu_tanh_forward", {shape, shape}, [&](M y, M d) { kernels::gelu_tanh_forward(y, d, x); });
+  out.add("silu_forward", {shape, shape}, [&](M y, M d) { kernels::silu_forward(y, d, x); });
+  out.add("tanh_forward", {shape}, [&](M y) { kernels::tanh_forward(y, x); });
+  out.add("tanh_backward", {shape}, [&](M dx) { kernels::tanh_backward(dx, dy, x); });
+  out.add("relu_forward", {shape}, [&](M y) { kernels::relu_forward(y, x); });
+  out.add("relu_backward", {shape}, [&](M dx) { kernels::relu_backward(dx, dy, x); });
+  out.add("add_forward", {shape}, [&](M y) { kernels::add_forward(y, x, dy); });
+  out.add("mul_forward", {shape}, [&](M y) { kernels::mul_forward(y, x, dy); });
+  out.add("mul_backward", {shape}, [&](M dx) { kernels::mul_backward(dx, dy, x); });
+  out.add("scale_forward", {shape}, [&](M y) { kernels::scale_forward(y, x, Real(0.3)); });
+  out.add("scale_backward", {shape}, [&](M dx) { kernels::scale_backward(dx, dy, Real(0.3)); });
+  out.add("accumulate", {shape}, [&](M dx) { kernels::accumulate(dx, dy); });
+  out.add("dropout_factors", {shape}, [&](M f) {
+    kernels::dropout_factors(f, Real(0.3), {{1, Stream::dropout}}, 3);
+  });
   for (const Real smoothing : {Real(0), Real(0.1)}) {
-    out.add(
-        "cross_entropy_forward",
-        [&](M dlogits, M loss) {
-          loss.data[0] =
-              static_cast<Real>(kernels::cross_entropy_forward(dlogits, x, labels, smoothing, Real(0.2)));
-        },
-        shape, one);
+    out.add("cross_entropy_forward", {shape, one}, [&](M dlogits, M loss) {
+      loss.data[0] =
+          static_cast<Real>(kernels::cross_entropy_forward(dlogits, x, labels, smoothing, Real(0.2)));
+    });
   }
   const std::vector<std::int32_t> tokens{0, 1, 1, 4, 0, 0};
-  out.add(
-      "embedding_forward", [&](M y) { kernels::embedding_forward(y, x, tokens); }, shape);
-  out.add(
-      "embedding_backward", [&](M d) { kernels::embedding_backward(d, dy, tokens); }, shape);
-  out.add(
-      "add_positions_forward", [&](M y) { kernels::add_positions_forward(y, x, dy, 3); }, shape);
-  out.add(
-      "add_positions_backward", [&](M d) { kernels::add_positions_backward(d, dy, 3); }, shape);
-  out.add(
-      "sinusoidal_positions", [&](M y) { kernels::sinusoidal_positions(y); }, shape);
-  out.add(
-      "gru_cell_forward", [&](M y, M g) { kernels::gru_cell_forward(y, g, gates, more_gates, x, {}); }, shape,
-      std::pair(kRows, 3 * n));
-  out.add(
-      "gru_cell_backward",
-      [&](M da, M db, M dh) { kernels::gru_cell_backward(da, db, dh, dy, gates, x, more_gates, {}); },
-      std::pair(kRows, 3 * n), std::pair(kRows, 3 * n), shape);
+  out.add("embedding_forward", {shape}, [&](M y) { kernels::embedding_forward(y, x, tokens); });
+  out.add("embedding_backward", {shape}, [&](M d) { kernels::embedding_backward(d, dy, tokens); });
+  out.add("add_positions_forward", {shape}, [&](M y) { kernels::add_positions_forward(y, x, dy, 3); });
+  out.add("add_positions_backward", {shape}, [&](M d) { kernels::add_positions_backward(d, dy, 3); });
+  out.add("sinusoidal_positions", {shape}, [&](M y) { kernels::sinusoidal_positions(y); });
+  out.add("gru_cell_forward", {shape, std::pair(kRows, 3 * n)},
+          [&](M y, M g) { kernels::gru_cell_forward(y, g, gates, more_gates, x, {}); });
+  out.add("gru_cell_backward", {std::pair(kRows, 3 * n), std::pair(kRows, 3 * n), shape},
+          [&](M da, M db, M dh) { kernels::gru_cell_backward(da, db, dh, dy, gates, x, more_gates, {}); });
   const kernels::UnfoldSizes unfolded{.time = 3, .window = 3, .before = 1};
-  out.add(
-      "unfold_forward", [&](M y) { kernels::unfold_forward(y, x, unfolded); }, std::pair(kRows, 3 * n));
-  out.add(
-      "unfold_backward", [&](M dx) { kernels::unfold_backward(dx, gates, unfolded); }, shape);
+  out.add("unfold_forward", {std::pair(kRows, 3 * n)}, [&](M y) { kernels::unfold_forward(y, x, unfolded); });
+  out.add("unfold_backward", {shape}, [&](M dx) { kernels::unfold_backward(dx, gates, unfolded); });
   const kernels::AdamFactors adam{.lr = Real(0.1),
                                   .beta1 = Real(0.9),
                                   .beta2 = Real(0.99),
@@ -171,22 +134,15 @@ void add_rows(Outputs& out, std::int64_t n) {
                                   .shrink = Real(0.95),
                                   .l2 = Real(0.3),
                                   .gradient_scale = Real(0.7)};
-  out.add(
-      "adam_step",
-      [&](M p, M m, M v) {
-        kernels::adam_step(span_of(p), span_of(m), span_of(v), span_of(Matrix(w)), adam);
-      },
-      row, row, row);
-  out.add(
-      "sgd_step",
-      [&](M p, M v) {
-        kernels::sgd_step(span_of(p), span_of(v), span_of(Matrix(w)),
-                          {Real(0.1), Real(0.9), Real(0.01), Real(0.7)});
-      },
-      row, row);
-  out.add(
-      "sum_of_squares",
-      [&](M sum) { sum.data[0] = static_cast<Real>(kernels::sum_of_squares(span_of(Matrix(w)))); }, one);
+  out.add("adam_step", {row, row, row}, [&](M p, M m, M v) {
+    kernels::adam_step(span_of(p), span_of(m), span_of(v), span_of(Matrix(w)), adam);
+  });
+  out.add("sgd_step", {row, row}, [&](M p, M v) {
+    kernels::sgd_step(span_of(p), span_of(v), span_of(Matrix(w)),
+                      {Real(0.1), Real(0.9), Real(0.01), Real(0.7)});
+  });
+  out.add("sum_of_squares", {one},
+          [&](M sum) { sum.data[0] = static_cast<Real>(kernels::sum_of_squares(span_of(Matrix(w)))); });
 }
 
 // Products with an inner size of n, whose operands are packed or not.
@@ -202,32 +158,23 @@ void add_products(Outputs& out, std::int64_t n) {
   for (const bool packed : {false, true}) {
     const kernels::PackedView view =
         packed ? kernels::pack(panels.data(), weight, Op::transpose) : kernels::PackedView{};
-    out.add(
-        "linear_forward", [&](M to) { kernels::linear_forward(to, x, weight, view, bias); }, y);
+    out.add("linear_forward", {y}, [&](M to) { kernels::linear_forward(to, x, weight, view, bias); });
   }
-  out.add(
-      "linear_backward", [&](M dx, M dw, M db) { kernels::linear_backward(dx, dw, db, dy, x, weight, {}); },
-      shape, dweight, dbias);
+  out.add("linear_backward", {shape, dweight, dbias},
+          [&](M dx, M dw, M db) { kernels::linear_backward(dx, dw, db, dy, x, weight, {}); });
   const std::pair square(kRows, kRows);
-  out.add(
-      "gemm", [&](M c) { kernels::gemm(c, x, Op::none, across, Op::none); }, square);
-  out.add(
-      "gemm", [&](M c) { kernels::gemm(c, across, Op::transpose, across, Op::none); }, square);
-  out.add(
-      "gemm", [&](M c) { kernels::gemm(c, across, Op::transpose, x, Op::transpose); }, square);
-  out.add(
-      "gemm_add", [&](M c) { kernels::gemm_add(c, x, Op::none, x, Op::transpose); }, square);
-  out.add(
-      "pool_forward", [&](M to) { kernels::pool_forward(to, x, weights); }, std::pair(std::int64_t{2}, n));
-  out.add(
-      "pool_backward", [&](M dx) { kernels::pool_backward(dx, pooled, weights); }, shape);
-  out.add(
-      "head_linear_forward", [&](M to) { kernels::head_linear_forward(to, heads, matrices, kHeadCount); },
-      std::pair(kRows, kHeadCount * 3));
-  out.add(
-      "head_linear_backward",
-      [&](M dx, M dw) { kernels::head_linear_backward(dx, dw, dheads, heads, matrices, kHeadCount); },
-      std::pair(kRows, kHeadCount * n), std::pair(kHeadCount * n, std::int64_t{3}));
+  out.add("gemm", {square}, [&](M c) { kernels::gemm(c, x, Op::none, across, Op::none); });
+  out.add("gemm", {square}, [&](M c) { kernels::gemm(c, across, Op::transpose, across, Op::none); });
+  out.add("gemm", {square}, [&](M c) { kernels::gemm(c, across, Op::transpose, x, Op::transpose); });
+  out.add("gemm_add", {square}, [&](M c) { kernels::gemm_add(c, x, Op::none, x, Op::transpose); });
+  out.add("pool_forward", {std::pair(std::int64_t{2}, n)},
+          [&](M to) { kernels::pool_forward(to, x, weights); });
+  out.add("pool_backward", {shape}, [&](M dx) { kernels::pool_backward(dx, pooled, weights); });
+  out.add("head_linear_forward", {std::pair(kRows, kHeadCount * 3)},
+          [&](M to) { kernels::head_linear_forward(to, heads, matrices, kHeadCount); });
+  out.add("head_linear_backward",
+          {std::pair(kRows, kHeadCount * n), std::pair(kHeadCount * n, std::int64_t{3})},
+          [&](M dx, M dw) { kernels::head_linear_backward(dx, dw, dheads, heads, matrices, kHeadCount); });
 }
 
 // Heads of n columns, sequences of n keys.
@@ -247,63 +194,42 @@ void add_attention(Outputs& out, std::int64_t n) {
                                           static_cast<std::int32_t>((n + 1) / 2)};
   const std::vector<Real> slopes{Real(0.5), Real(0.3)};
   using M = MatrixView;
-  out.add(
-      "attention_weights_forward",
-      [&](M p) {
-        kernels::attention_weights_forward(p, q, k, scratch.data(), sizes,
-                                           {.lengths = lengths, .slopes = slopes}, Real(0.3));
-      },
-      weights);
-  out.add(
-      "attention_softmax_forward",
-      [&](M p) { kernels::attention_softmax_forward(p, saved, sizes, {.causal = true, .lengths = {}}); },
-      weights);
-  out.add(
-      "attention_apply_forward", [&](M y) { kernels::attention_apply_forward(y, saved, v, sizes); }, query);
-  out.add(
-      "attention_backward",
-      [&](M dq, M dk, M dv) {
-        kernels::attention_backward({dv, dq, dk}, dout, {q, k, v}, {saved, saved, saved}, scratch.data(),
-                                    sizes, {}, Real(0.3));
-      },
-      query, key, key);
-  out.add(
-      "attention_softmax_backward",
-      [&](M ds, M dv) {
-        kernels::attention_softmax_backward(ds, dv, dout, v, {saved, saved, {}}, scratch.data(), sizes);
-      },
-      weights, key);
+  out.add("attention_weights_forward", {weights}, [&](M p) {
+    kernels::attention_weights_forward(p, q, k, scratch.data(), sizes, {.lengths = lengths, .slopes = slopes},
+                                       Real(0.3));
+  });
+  out.add("attention_softmax_forward", {weights},
+          [&](M p) { kernels::attention_softmax_forward(p, saved, sizes, {.causal = true, .lengths = {}}); });
+  out.add("attention_apply_forward", {query},
+          [&](M y) { kernels::attention_apply_forward(y, saved, v, sizes); });
+  out.add("attention_backward", {query, key, key}, [&](M dq, M dk, M dv) {
+    kernels::attention_backward({dv, dq, dk}, dout, {q, k, v}, {saved, saved, saved}, scratch.data(), sizes,
+                                {}, Real(0.3));
+  });
+  out.add("attention_softmax_backward", {weights, key}, [&](M ds, M dv) {
+    kernels::attention_softmax_backward(ds, dv, dout, v, {saved, saved, {}}, scratch.data(), sizes);
+  });
   for (const Real scale : {Real(1), Real(50)}) {  // 50: exponents too large for the product of two powers
     Matrix large = q;
     kernels::scale_forward(large, q, scale);
-    out.add(
-        "additive_score_forward",
-        [&](M s) { kernels::additive_score_forward(s, large, k, weight, scratch.data(), sizes); }, weights);
-    out.add(
-        "additive_score_backward",
-        [&](M dq, M dk, M dw) {
-          kernels::additive_score_backward(dq, dk, dw, saved, large, k, weight, scratch.data(), sizes);
-        },
-        query, key, std::pair(kHeadCount, d_key));
+    out.add("additive_score_forward", {weights},
+            [&](M s) { kernels::additive_score_forward(s, large, k, weight, scratch.data(), sizes); });
+    out.add("additive_score_backward", {query, key, std::pair(kHeadCount, d_key)}, [&](M dq, M dk, M dw) {
+      kernels::additive_score_backward(dq, dk, dw, saved, large, k, weight, scratch.data(), sizes);
+    });
   }
-  out.add(
-      "head_norm_forward", [&](M y, M r) { kernels::head_norm_forward(y, r, q, kHeadCount, kEpsilon); },
-      query, std::pair(kBatch * kQueries, kHeadCount));
-  out.add(
-      "head_norm_backward", [&](M dx) { kernels::head_norm_backward(dx, dout, q, rrms, kHeadCount); }, query);
+  out.add("head_norm_forward", {query, std::pair(kBatch * kQueries, kHeadCount)},
+          [&](M y, M r) { kernels::head_norm_forward(y, r, q, kHeadCount, kEpsilon); });
+  out.add("head_norm_backward", {query},
+          [&](M dx) { kernels::head_norm_backward(dx, dout, q, rrms, kHeadCount); });
   Matrix table(kQueries, 2 * d_key);
-  out.add(
-      "rotary_table",
-      [&](M t) {
-        kernels::rotary_table(t, 5);
-        kernels::rotary_table(table, 5);
-      },
-      std::pair(kQueries, 2 * d_key));
+  out.add("rotary_table", {std::pair(kQueries, 2 * d_key)}, [&](M t) {
+    kernels::rotary_table(t, 5);
+    kernels::rotary_table(table, 5);
+  });
   const kernels::RotaryColumns columns{0, width, d_key};
-  out.add(
-      "rotary_forward", [&](M y) { kernels::rotary_forward(y, q, table, columns); }, query);
-  out.add(
-      "rotary_backward", [&](M dx) { kernels::rotary_backward(dx, dout, table, columns); }, query);
+  out.add("rotary_forward", {query}, [&](M y) { kernels::rotary_forward(y, q, table, columns); });
+  out.add("rotary_backward", {query}, [&](M dx) { kernels::rotary_backward(dx, dout, table, columns); });
 }
 
 Outputs outputs_of(std::int64_t target) {

@@ -1,4 +1,6 @@
 // Ops against PyTorch: values and gradients.
+#include <functional>
+
 #include "catch.h"
 #include "fixtures_file.h"
 #include "thimble/engine/ops.h"
@@ -8,15 +10,22 @@ using tests::Fixture;
 
 namespace {
 
+// Compares an op of these inputs with a fixture: its output, and the gradient of each input.
+void check_op(Fixture& fixture, const std::vector<std::string>& inputs, const std::string& output,
+              const std::function<Var(std::span<const Var>)>& op) {
+  Tape tape;
+  std::vector<Var> vars;
+  for (const std::string& name : inputs) vars.push_back(tape.variable(fixture.tensor(name)));
+  const Var out = op(vars);
+  fixture.backward(output, out);
+  fixture.compare_value(output, out);
+  for (std::size_t i = 0; i < vars.size(); ++i) fixture.compare_gradient(inputs[i], vars[i]);
+  fixture.check_all_used();
+}
+
 void check_unary(const std::string& file, Var (*op)(Var)) {
   Fixture fixture(file);
-  Tape tape;
-  const Var x = tape.variable(fixture.tensor("x"));
-  const Var y = op(x);
-  fixture.backward("y", y);
-  fixture.compare_value("y", y);
-  fixture.compare_gradient("x", x);
-  fixture.check_all_used();
+  check_op(fixture, {"x"}, "y", [&](std::span<const Var> x) { return op(x[0]); });
 }
 
 }  // namespace
@@ -30,87 +39,42 @@ TEST_CASE("attention agrees with PyTorch", "[ops][fixture]") {
   options.heads = options.kv_heads = fixture.integer("heads");
   options.mask = {fixture.integer("causal") != 0, lengths};
   options.hooks = &capture;
-
-  Tape tape;
-  const Var q = tape.variable(fixture.tensor("q"));
-  const Var k = tape.variable(fixture.tensor("k"));
-  const Var v = tape.variable(fixture.tensor("v"));
-  const Var out = attention(q, k, v, options);
-  fixture.backward("out", out);
-  fixture.compare("weights", capture.value().shape(), capture.value().values());
-  fixture.compare_value("out", out);
-  fixture.compare_gradient("q", q);
-  fixture.compare_gradient("k", k);
-  fixture.compare_gradient("v", v);
-  fixture.check_all_used();
+  check_op(fixture, {"q", "k", "v"}, "out", [&](std::span<const Var> x) {
+    const Var out = attention(x[0], x[1], x[2], options);
+    fixture.compare("weights", capture.value().shape(), capture.value().values());
+    return out;
+  });
 }
 
 TEST_CASE("head_linear agrees with PyTorch", "[ops][fixture]") {
   Fixture fixture("head_linear");
-  Tape tape;
-  const Var x = tape.variable(fixture.tensor("x"));
-  const Var weight = tape.variable(fixture.tensor("weight"));
-  const Var y = head_linear(x, weight, fixture.integer("heads"));
-  fixture.backward("y", y);
-  fixture.compare_value("y", y);
-  fixture.compare_gradient("x", x);
-  fixture.compare_gradient("weight", weight);
-  fixture.check_all_used();
+  check_op(fixture, {"x", "weight"}, "y",
+           [&](std::span<const Var> x) { return head_linear(x[0], x[1], fixture.integer("heads")); });
 }
 
 TEST_CASE("additive_score agrees with PyTorch and NumPy", "[ops][fixture]") {
   Fixture fixture("additive_score");
-  Tape tape;
-  const Var q = tape.variable(fixture.tensor("q"));
-  const Var k = tape.variable(fixture.tensor("k"));
-  const Var weight = tape.variable(fixture.tensor("weight"));
-  const Var scores = additive_score(q, k, weight, fixture.integer("heads"), fixture.integer("kv_heads"));
-  fixture.backward("scores", scores);
-  fixture.compare_value("scores", scores);
-  fixture.compare_gradient("q", q);
-  fixture.compare_gradient("k", k);
-  fixture.compare_gradient("weight", weight);
-  fixture.check_all_used();
+  check_op(fixture, {"q", "k", "weight"}, "scores", [&](std::span<const Var> x) {
+    return additive_score(x[0], x[1], x[2], fixture.integer("heads"), fixture.integer("kv_heads"));
+  });
 }
 
 TEST_CASE("rotary agrees with PyTorch", "[ops][fixture]") {
   Fixture fixture("rotary");
   const auto setting = [&](const char* key) { return fixture.integer(key); };
-  Tape tape;
-  const Var x = tape.variable(fixture.tensor("x"));
-  const Var y = rotary(x, setting("first"), setting("count"), setting("depth"), setting("first_position"));
-  fixture.backward("y", y);
-  fixture.compare_value("y", y);
-  fixture.compare_gradient("x", x);
-  fixture.check_all_used();
+  check_op(fixture, {"x"}, "y", [&](std::span<const Var> x) {
+    return rotary(x[0], setting("first"), setting("count"), setting("depth"), setting("first_position"));
+  });
 }
 
-TEST_CASE("layer_norm agrees with PyTorch", "[ops][fixture]") {
-  Fixture fixture("layer_norm");
-  Tape tape;
-  const Var x = tape.variable(fixture.tensor("x"));
-  const Var weight = tape.variable(fixture.tensor("weight"));
-  const Var bias = tape.variable(fixture.tensor("bias"));
-  const Var y = layer_norm(x, weight, bias, static_cast<Real>(fixture.number("eps")));
-  fixture.backward("y", y);
-  fixture.compare_value("y", y);
-  fixture.compare_gradient("x", x);
-  fixture.compare_gradient("weight", weight);
-  fixture.compare_gradient("bias", bias);
-  fixture.check_all_used();
-}
-
-TEST_CASE("rms_norm agrees with PyTorch", "[ops][fixture]") {
-  Fixture fixture("rms_norm");
-  Tape tape;
-  const Var x = tape.variable(fixture.tensor("x"));
-  const Var weight = tape.variable(fixture.tensor("weight"));
-  const Var y = rms_norm(x, weight, static_cast<Real>(fixture.number("eps")));
-  fixture.backward("y", y);
-  fixture.compare_value("y", y);
-  fixture.compare_gradient("x", x);
-  fixture.compare_gradient("weight", weight);
-  fixture.check_all_used();
+TEST_CASE("layer_norm and rms_norm agree with PyTorch", "[ops][fixture]") {
+  Fixture layer("layer_norm"), rms("rms_norm");
+  check_op(layer, {"x", "weight", "bias"}, "y", [&](std::span<const Var> x) {
+    return layer_norm(x[0], x[1], x[2], static_cast<Real>(layer.number("eps")));
+  });
+  check_op(rms, {"x", "weight"}, "y", [&](std::span<const Var> x) {
+    return rms_norm(x[0], x[1], static_cast<Real>(rms.number("eps")));
+  });
 }
 
 TEST_CASE("gelu, gelu_tanh, silu and softmax agree with PyTorch", "[ops][fixture]") {
@@ -123,12 +87,8 @@ TEST_CASE("gelu, gelu_tanh, silu and softmax agree with PyTorch", "[ops][fixture
 TEST_CASE("cross_entropy agrees with PyTorch", "[ops][fixture]") {
   const std::string file = GENERATE(as<std::string>{}, "cross_entropy", "cross_entropy_smoothed");
   Fixture fixture(file);
-  Tape tape;
-  const Var logits = tape.variable(fixture.tensor("logits"));
   const auto smoothing = static_cast<Real>(fixture.number("label_smoothing"));
-  const Var loss = cross_entropy(logits, fixture.integers("labels"), {.smoothing = smoothing});
-  fixture.backward("loss", loss);
-  fixture.compare_value("loss", loss);
-  fixture.compare_gradient("logits", logits);
-  fixture.check_all_used();
+  const std::vector<std::int32_t> labels = fixture.integers("labels");
+  check_op(fixture, {"logits"}, "loss",
+           [&](std::span<const Var> x) { return cross_entropy(x[0], labels, {.smoothing = smoothing}); });
 }

@@ -16,8 +16,12 @@ struct Misuse {
   std::vector<std::string> says;
 };
 
-// Returns a leaf of this shape.
+// Returns a leaf of this shape, or of these sizes.
 inline Var of(Tape& tape, const Shape& shape) { return tape.variable(Tensor(shape)); }
+template <class... Sizes>
+Var of(Tape& tape, Sizes... sizes) {
+  return of(tape, Shape{sizes...});
+}
 
 inline void expect_refused(const std::vector<Misuse>& misuses) {
   for (const Misuse& misuse : misuses) {

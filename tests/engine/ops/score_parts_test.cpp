@@ -10,7 +10,7 @@ using tests::compare_gradient, tests::compare_value, tests::expect_refused, test
 
 TEST_CASE("columns outside of a tensor are refused", "[ops]") {
   const auto columns = [](std::int64_t first, std::int64_t count) {
-    return [=](Tape& t) { Columns(of(t, {2, 5}), first, count); };
+    return [=](Tape& t) { Columns(of(t, 2, 5), first, count); };
   };
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
   expect_refused({{columns(3, 3), {"columns: ", "3 from column 3 of (2, 5)", "inside"}},
@@ -18,9 +18,9 @@ TEST_CASE("columns outside of a tensor are refused", "[ops]") {
                   {columns(0, -1), {"columns: ", "-1 from column 0"}},
                   {columns(kHuge, kHuge), {"columns: ", "inside"}}});
   Tape t;
-  CHECK(Columns(of(t, {2, 5}), 3, 2).shape() == Shape{2, 2});
-  CHECK(Columns(of(t, {2, 5}), 5, 0).shape() == Shape{2, 0});
-  CHECK(Columns(of(t, {2, 5})).shape() == Shape{2, 5});
+  CHECK(Columns(of(t, 2, 5), 3, 2).shape() == Shape{2, 2});
+  CHECK(Columns(of(t, 2, 5), 5, 0).shape() == Shape{2, 0});
+  CHECK(Columns(of(t, 2, 5)).shape() == Shape{2, 5});
 }
 
 TEST_CASE("head_linear names what does not fit", "[ops]") {

@@ -27,209 +27,97 @@ const Numbers kNone, kOne{1}, kTwo{1, 1}, kThree{1, 1, 1}, kZero{1, 0}, kFive{1,
 
 TEST_CASE("sums and products name the shapes that do not fit", "[ops]") {
   expect_refused({
-      {[](Tape& t) {
-         add(of(t, {2, 3}), of(t, {3, 2}));
-       },
-       {"add: ", "(2, 3)", "(3, 2)", "equal"}},
-      {[](Tape& t) {
-         add(of(t, {2, 3}), of(t, {2, 3, 1}));
-       },
-       {"add: ", "(2, 3, 1)"}},
-      {[](Tape& t) {
-         mul(of(t, {2, 3}), of(t, {3, 2}));
-       },
-       {"mul: ", "(2, 3)", "(3, 2)", "equal"}},
-      {[](Tape& t) {
-         matmul(of(t, {2, 3}), of(t, {4, 5}));
-       },
+      {[](Tape& t) { add(of(t, 2, 3), of(t, 3, 2)); }, {"add: ", "(2, 3)", "(3, 2)", "equal"}},
+      {[](Tape& t) { add(of(t, 2, 3), of(t, 2, 3, 1)); }, {"add: ", "(2, 3, 1)"}},
+      {[](Tape& t) { mul(of(t, 2, 3), of(t, 3, 2)); }, {"mul: ", "(2, 3)", "(3, 2)", "equal"}},
+      {[](Tape& t) { matmul(of(t, 2, 3), of(t, 4, 5)); },
        {"matmul: ", "(2, 3)", "(4, 5)", "inner dimensions", "3 vs 4"}},
-      {[](Tape& t) {
-         matmul(of(t, {2, 3, 4}), of(t, {4, 5}));
-       },
-       {"matmul: ", "(2, 3, 4)", "(4, 5)", "matrices"}},
-      {[](Tape& t) {
-         matmul(of(t, {2, 4}), of(t, {4}));
-       },
-       {"matmul: ", "(2, 4)", "(4)", "matrices"}},
-      {[](Tape& t) {
-         linear(of(t, {2, 3}), of(t, {5, 4}));
-       },
-       {"linear: ", "(2, 3)", "(5, 4)", "3 vs 4"}},
-      {[](Tape& t) {
-         linear(of(t, {2, 3}), of(t, {3}));
-       },
-       {"linear: ", "(2, 3)", "(3)"}},
-      {[](Tape& t) {
-         linear(of(t, {2, 3}), of(t, {5, 2, 3}));
-       },
-       {"linear: ", "(2, 3)", "(5, 2, 3)", "3 vs 6"}},
-      {[](Tape& t) {
-         linear(of(t, {2, 3}), of(t, {5, 3}), of(t, {3}));
-       },
+      {[](Tape& t) { matmul(of(t, 2, 3, 4), of(t, 4, 5)); }, {"matmul: ", "(2, 3, 4)", "(4, 5)", "matrices"}},
+      {[](Tape& t) { matmul(of(t, 2, 4), of(t, 4)); }, {"matmul: ", "(2, 4)", "(4)", "matrices"}},
+      {[](Tape& t) { linear(of(t, 2, 3), of(t, 5, 4)); }, {"linear: ", "(2, 3)", "(5, 4)", "3 vs 4"}},
+      {[](Tape& t) { linear(of(t, 2, 3), of(t, 3)); }, {"linear: ", "(2, 3)", "(3)"}},
+      {[](Tape& t) { linear(of(t, 2, 3), of(t, 5, 2, 3)); }, {"linear: ", "(2, 3)", "(5, 2, 3)", "3 vs 6"}},
+      {[](Tape& t) { linear(of(t, 2, 3), of(t, 5, 3), of(t, 3)); },
        {"linear: ", "bias (3)", "(5, 3)", "(5)"}},
-      {[](Tape& t) {
-         linear(of(t, {2, 3}), of(t, {5, 3}), of(t, {1, 5}));
-       },
-       {"linear: ", "bias (1, 5)", "(5)"}},
+      {[](Tape& t) { linear(of(t, 2, 3), of(t, 5, 3), of(t, 1, 5)); }, {"linear: ", "bias (1, 5)", "(5)"}},
   });
 }
 
 TEST_CASE("row-wise ops name the shapes that do not fit", "[ops]") {
   expect_refused({
-      {[](Tape& t) {
-         softmax(of(t, {2, 0}));
-       },
-       {"softmax: ", "(2, 0)", "empty"}},
-      {[](Tape& t) {
-         layer_norm(of(t, {2, 3}), of(t, {2}), of(t, {3}));
-       },
+      {[](Tape& t) { softmax(of(t, 2, 0)); }, {"softmax: ", "(2, 0)", "empty"}},
+      {[](Tape& t) { layer_norm(of(t, 2, 3), of(t, 2), of(t, 3)); },
        {"layer_norm: ", "(2, 3)", "weight (2)", "must be (3)"}},
-      {[](Tape& t) {
-         layer_norm(of(t, {2, 3}), of(t, {3}), of(t, {1, 3}));
-       },
+      {[](Tape& t) { layer_norm(of(t, 2, 3), of(t, 3), of(t, 1, 3)); },
        {"layer_norm: ", "bias (1, 3)", "must be (3)"}},
-      {[](Tape& t) {
-         rms_norm(of(t, {2, 3}), of(t, {1, 3}));
-       },
+      {[](Tape& t) { rms_norm(of(t, 2, 3), of(t, 1, 3)); },
        {"rms_norm: ", "(2, 3)", "weight (1, 3)", "must be (3)"}},
-      {[](Tape& t) {
-         dropout(of(t, {2, 3}), 1, {Random(1, Stream::dropout)});
-       },
+      {[](Tape& t) { dropout(of(t, 2, 3), 1, {Random(1, Stream::dropout)}); },
        {"dropout: ", "probability (1)", "below 1"}},
-      {[](Tape& t) {
-         dropout(of(t, {2, 3}), Real(-0.5), {Random(1, Stream::dropout)});
-       },
+      {[](Tape& t) { dropout(of(t, 2, 3), Real(-0.5), {Random(1, Stream::dropout)}); },
        {"dropout: ", "-0.5", "at least 0"}},
       {[](Tape& t) {
-         dropout(of(t, {2, 3}), std::numeric_limits<Real>::quiet_NaN(), {Random(1, Stream::dropout)});
+         dropout(of(t, 2, 3), std::numeric_limits<Real>::quiet_NaN(), {Random(1, Stream::dropout)});
        },
        {"dropout: ", "nan"}},
-      {[](Tape& t) {
-         dropout(of(t, {0, 3}), Real(0.5), {Random(1, Stream::dropout)});
-       },
+      {[](Tape& t) { dropout(of(t, 0, 3), Real(0.5), {Random(1, Stream::dropout)}); },
        {"dropout: ", "(0, 3)"}},
-      {[](Tape& t) { dropout(of(t, {}), Real(0.5), {Random(1, Stream::dropout)}); }, {"dropout: ", "()"}},
-      {[](Tape& t) {
-         cross_entropy(of(t, {2, 3}), kThree);
-       },
+      {[](Tape& t) { dropout(of(t), Real(0.5), {Random(1, Stream::dropout)}); }, {"dropout: ", "()"}},
+      {[](Tape& t) { cross_entropy(of(t, 2, 3), kThree); },
        {"cross_entropy: ", "3 labels", "(2, 3)", "2 rows"}},
-      {[](Tape& t) {
-         cross_entropy(of(t, {2, 3}), kNone);
-       },
-       {"cross_entropy: ", "0 labels", "(2, 3)"}},
-      {[](Tape& t) {
-         cross_entropy(of(t, {2, 5}), kFive);
-       },
-       {"cross_entropy: ", "label 5", "0 .. 4"}},
+      {[](Tape& t) { cross_entropy(of(t, 2, 3), kNone); }, {"cross_entropy: ", "0 labels", "(2, 3)"}},
+      {[](Tape& t) { cross_entropy(of(t, 2, 5), kFive); }, {"cross_entropy: ", "label 5", "0 .. 4"}},
   });
 }
 
 TEST_CASE("embedding and positions name what does not fit", "[ops]") {
   expect_refused({
-      {[](Tape& t) { embedding(of(t, {5}), kTwo, 2); }, {"embedding: ", "(5)", "(vocabulary, channels)"}},
-      {[](Tape& t) {
-         embedding(of(t, {5, 3}), kThree, 2);
-       },
-       {"embedding: ", "3 tokens", "sequences of 2"}},
-      {[](Tape& t) {
-         embedding(of(t, {5, 3}), kThree, 0);
-       },
-       {"embedding: ", "3 tokens", "sequences of 0"}},
-      {[](Tape& t) {
-         embedding(of(t, {5, 3}), kThree, -3);
-       },
-       {"embedding: ", "sequences of -3"}},
-      {[](Tape& t) {
-         embedding(of(t, {5, 3}), kFive, 2);
-       },
-       {"embedding: ", "token 5", "0 .. 4"}},
-      {[](Tape& t) {
-         embedding(of(t, {5, 3}), kNegative, 2);
-       },
-       {"embedding: ", "token -1", "0 .. 4"}},
-      {[](Tape& t) {
-         add_positions(of(t, {6, 4}), of(t, {6, 4}));
-       },
+      {[](Tape& t) { embedding(of(t, 5), kTwo, 2); }, {"embedding: ", "(5)", "(vocabulary, channels)"}},
+      {[](Tape& t) { embedding(of(t, 5, 3), kThree, 2); }, {"embedding: ", "3 tokens", "sequences of 2"}},
+      {[](Tape& t) { embedding(of(t, 5, 3), kThree, 0); }, {"embedding: ", "3 tokens", "sequences of 0"}},
+      {[](Tape& t) { embedding(of(t, 5, 3), kThree, -3); }, {"embedding: ", "sequences of -3"}},
+      {[](Tape& t) { embedding(of(t, 5, 3), kFive, 2); }, {"embedding: ", "token 5", "0 .. 4"}},
+      {[](Tape& t) { embedding(of(t, 5, 3), kNegative, 2); }, {"embedding: ", "token -1", "0 .. 4"}},
+      {[](Tape& t) { add_positions(of(t, 6, 4), of(t, 6, 4)); },
        {"add_positions: ", "x (6, 4)", "(batch, time, channels)"}},
-      {[](Tape& t) {
-         add_positions(of(t, {2, 3, 4}), of(t, {3, 5}));
-       },
+      {[](Tape& t) { add_positions(of(t, 2, 3, 4), of(t, 3, 5)); },
        {"add_positions: ", "(2, 3, 4)", "(3, 5)"}},
-      {[](Tape& t) {
-         add_positions(of(t, {2, 3, 4}), of(t, {2, 4}));
-       },
+      {[](Tape& t) { add_positions(of(t, 2, 3, 4), of(t, 2, 4)); },
        {"add_positions: ", "positions (2, 4)", "at least (time"}},
-      {[](Tape& t) {
-         add_positions(of(t, {2, 3, 4}), of(t, {1, 3, 4}));
-       },
+      {[](Tape& t) { add_positions(of(t, 2, 3, 4), of(t, 1, 3, 4)); },
        {"add_positions: ", "positions (1, 3, 4)"}},
   });
 }
 
 TEST_CASE("pools name what does not fit", "[ops]") {
   expect_refused({
-      {[](Tape& t) {
-         mean_pool(of(t, {2, 3}));
-       },
-       {"mean_pool: ", "(2, 3)", "(batch, time, channels)"}},
-      {[](Tape& t) {
-         first_pool(of(t, {2, 3}));
-       },
-       {"first_pool: ", "(2, 3)"}},
-      {[](Tape& t) {
-         last_pool(of(t, {2, 0, 3}));
-       },
-       {"last_pool: ", "(2, 0, 3)"}},
-      {[](Tape& t) {
-         mean_pool(of(t, {2, 4, 3}), kThree);
-       },
-       {"mean_pool: ", "3 lengths", "batch of 2"}},
-      {[](Tape& t) {
-         mean_pool(of(t, {2, 4, 3}), kZero);
-       },
+      {[](Tape& t) { mean_pool(of(t, 2, 3)); }, {"mean_pool: ", "(2, 3)", "(batch, time, channels)"}},
+      {[](Tape& t) { first_pool(of(t, 2, 3)); }, {"first_pool: ", "(2, 3)"}},
+      {[](Tape& t) { last_pool(of(t, 2, 0, 3)); }, {"last_pool: ", "(2, 0, 3)"}},
+      {[](Tape& t) { mean_pool(of(t, 2, 4, 3), kThree); }, {"mean_pool: ", "3 lengths", "batch of 2"}},
+      {[](Tape& t) { mean_pool(of(t, 2, 4, 3), kZero); },
        {"mean_pool: ", "length 0 of sequence 1", "1 .. 4"}},
-      {[](Tape& t) {
-         last_pool(of(t, {2, 4, 3}), kFive);
-       },
-       {"last_pool: ", "length", "1 .. 4"}},
+      {[](Tape& t) { last_pool(of(t, 2, 4, 3), kFive); }, {"last_pool: ", "length", "1 .. 4"}},
   });
 }
 
 TEST_CASE("unfold names what does not fit", "[ops]") {
   expect_refused({
-      {[](Tape& t) {
-         unfold(of(t, {2, 3}), 3, false);
-       },
-       {"unfold: ", "(2, 3)", "(batch, time, channels)"}},
-      {[](Tape& t) {
-         unfold(of(t, {2, 3, 4}), 2, false);
-       },
-       {"unfold: ", "2 positions", "odd"}},
-      {[](Tape& t) {
-         unfold(of(t, {2, 3, 4}), 0, true);
-       },
-       {"unfold: ", "0 positions", "positive"}},
-      {[](Tape& t) {
-         unfold(of(t, {2, 4, 3}), 3, false, kThree);
-       },
-       {"unfold: ", "3 lengths", "batch of 2"}},
-      {[](Tape& t) {
-         unfold(of(t, {2, 4, 3}), 3, false, kFive);
-       },
-       {"unfold: ", "length", "0 .. 4"}},
-      {[](Tape& t) {
-         unfold(of(t, {2, 4, 3}), 3, false, kNegative);
-       },
-       {"unfold: ", "length", "0 .. 4"}},
+      {[](Tape& t) { unfold(of(t, 2, 3), 3, false); }, {"unfold: ", "(2, 3)", "(batch, time, channels)"}},
+      {[](Tape& t) { unfold(of(t, 2, 3, 4), 2, false); }, {"unfold: ", "2 positions", "odd"}},
+      {[](Tape& t) { unfold(of(t, 2, 3, 4), 0, true); }, {"unfold: ", "0 positions", "positive"}},
+      {[](Tape& t) { unfold(of(t, 2, 4, 3), 3, false, kThree); }, {"unfold: ", "3 lengths", "batch of 2"}},
+      {[](Tape& t) { unfold(of(t, 2, 4, 3), 3, false, kFive); }, {"unfold: ", "length", "0 .. 4"}},
+      {[](Tape& t) { unfold(of(t, 2, 4, 3), 3, false, kNegative); }, {"unfold: ", "length", "0 .. 4"}},
   });
 }
 
 TEST_CASE("parts of a weight and rows of a matrix must be there", "[ops]") {
   const auto part = [](std::int64_t first, std::int64_t count) {
-    return [=](Tape& t) { linear_part(of(t, {2, 3}), of(t, {5, 3}), of(t, {5}), first, count); };
+    return [=](Tape& t) { linear_part(of(t, 2, 3), of(t, 5, 3), of(t, 5), first, count); };
   };
   const auto row = [](std::int32_t index) {
-    return [=](Tape& t) { select_rows(of(t, {2, 3}), std::vector{index}); };
+    return [=](Tape& t) { select_rows(of(t, 2, 3), std::vector{index}); };
   };
   expect_refused({
       {part(-1, 2), {"linear_part: ", "outputs -1 .. 0", "there are 5"}},
@@ -296,17 +184,13 @@ TEST_CASE("attention without softmax takes no slopes, and hands out no weights o
   linear.softmax = sloped.softmax = false;
   sloped.mask.slopes = slopes;
   expect_refused({
-      {[=](Tape& t) {
-         attention(of(t, {1, 3, 4}), of(t, {1, 3, 4}), of(t, {1, 3, 4}), sloped);
-       },
+      {[=](Tape& t) { attention(of(t, 1, 3, 4), of(t, 1, 3, 4), of(t, 1, 3, 4), sloped); },
        {"attention: ", "ALiBi requires the softmax"}},
-      {[=](Tape& t) {
-         attend(of(t, {1, 2, 3, 3}), of(t, {1, 3, 4}), linear);
-       },
+      {[=](Tape& t) { attend(of(t, 1, 2, 3, 3), of(t, 1, 3, 4), linear); },
        {"attend: the weights require the softmax"}},
   });
   Tape tape;
-  const Var x = of(tape, {1, 3, 4});
+  const Var x = of(tape, 1, 3, 4);
   CHECK_THROWS_AS(scored_attention(Score::none, x, x, x, std::nullopt, linear), Error);
 }
 
@@ -338,7 +222,7 @@ TEST_CASE("attention has gradients of the inputs that need one", "[ops]") {
 
 TEST_CASE("keys and values of one constant need no gradient", "[ops]") {
   Tape tape;
-  const Var q = of(tape, {1, 3, 4}), kv = tape.constant(Tensor({1, 3, 8}));
+  const Var q = of(tape, 1, 3, 4), kv = tape.constant(Tensor({1, 3, 8}));
   const Var y = attention(q, Columns(kv, 0, 4), Columns(kv, 4, 4), with_heads(2));
   const std::vector<Real> seed(12, 1);
   tape.backward(y, ConstMatrixView{seed.data(), 3, 4, 4});
@@ -382,19 +266,19 @@ TEST_CASE("a dropout of the weights outside [0, 1) is refused", "[ops]") {
     options.dropout = p;
     options.key = kernels::DropoutKey{Random(1, Stream::dropout)};
     CAPTURE(p);
-    const Var x = of(tape, {2, 4, 12});
+    const Var x = of(tape, 2, 4, 12);
     CHECK_THROWS_AS(attention(x, x, x, options), ShapeError);
   }
 }
 
 TEST_CASE("what fits at the edge is accepted", "[ops]") {
   Tape t;
-  CHECK(embedding(of(t, {5, 3}), kNone, 2).shape() == Shape{0, 2, 3});
-  CHECK(add_positions(of(t, {2, 3, 4}), of(t, {7, 4})).shape() == Shape{2, 3, 4});
-  CHECK(attention(of(t, {2, 3, 4}), of(t, {2, 4, 4}), of(t, {2, 4, 6}), with_lengths(kZero)).shape() ==
+  CHECK(embedding(of(t, 5, 3), kNone, 2).shape() == Shape{0, 2, 3});
+  CHECK(add_positions(of(t, 2, 3, 4), of(t, 7, 4)).shape() == Shape{2, 3, 4});
+  CHECK(attention(of(t, 2, 3, 4), of(t, 2, 4, 4), of(t, 2, 4, 6), with_lengths(kZero)).shape() ==
         Shape{2, 3, 6});
-  CHECK(cross_entropy(of(t, {2, 3}), kNegative).shape() == Shape{1});
-  CHECK(linear(of(t, {2, 3, 5}), of(t, {7, 5})).shape() == Shape{2, 3, 7});
-  CHECK(matmul(of(t, {1, 1}), of(t, {1, 1})).shape() == Shape{1, 1});
-  CHECK(dropout(of(t, {2}), 0, {Random(1, Stream::dropout)}).shape() == Shape{2});
+  CHECK(cross_entropy(of(t, 2, 3), kNegative).shape() == Shape{1});
+  CHECK(linear(of(t, 2, 3, 5), of(t, 7, 5)).shape() == Shape{2, 3, 7});
+  CHECK(matmul(of(t, 1, 1), of(t, 1, 1)).shape() == Shape{1, 1});
+  CHECK(dropout(of(t, 2), 0, {Random(1, Stream::dropout)}).shape() == Shape{2});
 }
