@@ -227,7 +227,7 @@ FNR == 1 {
 
 { lines = FNR }
 
-file !~ /^(scripts\/check_layout|tests\/scripts\/layout_test|src\/config\/suggest)/ { check_phrases() }
+file !~ /^(scripts\/check_layout|tests\/scripts\/layout_test)/ { check_phrases() }
 
 file !~ /^tests\/(CMakeLists\.txt|scripts\/layout_test)/ { find_paths() }
 
