@@ -30,8 +30,8 @@ stage() {
   preset=static strip=strip
   [[ $1 == "$(uname -m)" ]] || preset=static-$1 strip=$1-linux-gnu-strip
   stage=build/$preset/stage
-  CMAKE_CXX_COMPILER_LAUNCHER='' cmake --preset "$preset" >/dev/null
-  cmake --build --preset "$preset"
+  cmake --preset "$preset" >/dev/null
+  CCACHE_DISABLE=1 cmake --build --preset "$preset"
   cmake -E rm -rf "$stage"
   cmake --install "build/$preset" --component program --prefix "$stage" >/dev/null
   "$strip" "$stage/bin/thimble"
@@ -57,8 +57,8 @@ for file in "$@"; do
   case $file in
     deb)
       scripts/build.sh thimble_program
-      cmake --build build/release --target package >/dev/null
-      cp build/release/thimble_"$version"_*.deb dist ;;
+      cpack --config build/release/CPackConfig.cmake -G DEB -B build/release/package >/dev/null  # compiles no tests
+      cp build/release/package/thimble_"$version"_*.deb dist ;;
     lab)
       scripts/lab.sh
       cp build/lab/thimble-lab.html dist ;;
