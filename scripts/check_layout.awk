@@ -292,6 +292,8 @@ file ~ /^src\/engine\/ops\/[^\/]*\.cpp$/ {
     violation(FNR, "LAPACK is not called: a static program has none; use Eigen")
   if (text ~ /(^|[^A-Za-z0-9_])YAML::/ && file != "src/train/config/yaml_parser.cpp")
     violation(FNR, "yaml-cpp is used only in src/train/config/yaml_parser.cpp")
+  if (text ~ /(^|[^A-Za-z0-9_])Catch::([^A]|A[^p])/ && file != "tests/catch.h")
+    violation(FNR, "versions of Catch2 differ in names with Catch::; use those of tests/catch.h, such as ContainsSubstring")
   if (file ~ /^src\/engine\/ops\// && file !~ /\/gradcheck_inputs\.h$/ && text ~ kLoop)
     violation(FNR, "a loop in an op: loops over elements belong to src/engine/kernels")
 

@@ -8,6 +8,10 @@
 
 #include <string>
 
+namespace Catch {
+using Detail::Approx;
+}
+
 namespace Catch::Matchers {
 inline auto ContainsSubstring(const std::string& text) { return Contains(text); }
 }  // namespace Catch::Matchers

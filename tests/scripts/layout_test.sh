@@ -118,6 +118,7 @@ rejects tests/engine/kernels/planted.cpp 'void f() { dsyev_("N", "U"); }' 1 "LAP
 rejects src/train/config/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/train/config/yaml_parser.cpp"
 rejects src/train/step/planted.cpp '#include <yaml-cpp/yaml.h>' 1 "allowed only in src/train/config/yaml_parser.cpp"
 rejects tests/train/config/planted.cpp 'auto n = YAML::Load("a: 1");' 1 "yaml-cpp is used only"
+rejects tests/train/data/planted.cpp 'CHECK(x == Catch::Detail::Approx(1));' 1 "use those of tests/catch.h"
 rejects src/engine/optim/planted.cpp '#include <hwy/highway.h>' 1 "allowed only in (src|tests)/engine/kernels/"
 rejects src/program/cli/planted.cpp '#include <CLI/CLI.hpp>' 1 "allowed only in src/program/cli/(command_line|completion|help).cpp"
 rejects src/train/data/planted.cpp '#include <Random123/philox.h>' 1 "allowed only in src/engine/core/random.cpp"

@@ -26,7 +26,9 @@ std::vector<Case> cases() {
   base.attention.mask = Mask::causal;
   base.output.per = OutputPer::next;
   std::vector<Case> all{{"post-norm", base}};
-  const auto add = [&](const char* name, const auto& change) { change(all.emplace_back(name, base).config); };
+  const auto add = [&](const char* name, const auto& change) {
+    change(all.emplace_back(Case{name, base}).config);
+  };
   add("pre-norm", [](ModelConfig& c) { c.norm = NormOrder::pre; });
   add("learned positions", [](ModelConfig& c) { c.positions = Positions::learned; });
   add("rotary, shared keys", [](ModelConfig& c) {

@@ -85,7 +85,7 @@ std::vector<double> expected_logits(const BarePass& pass, std::vector<double> ro
 
 void check_near(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Catch::Detail::Approx(b[i]).margin(1e-5));
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Catch::Approx(b[i]).margin(1e-5));
 }
 
 }  // namespace

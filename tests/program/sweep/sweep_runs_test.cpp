@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string_view>
 #include <thread>
 
 #include "catch.h"
@@ -30,9 +31,9 @@ SweepRun run_with(std::size_t setting, const Json& result) {
   return run;
 }
 
-const SweepRun& named(const std::vector<SweepRun>& runs, const std::string& name) {
+const SweepRun& named(const std::vector<SweepRun>& runs, std::string_view name) {
   const auto found = std::ranges::find(runs, name, &SweepRun::name);
-  if (found == runs.end()) throw std::logic_error("no run " + name);
+  if (found == runs.end()) throw std::logic_error("no run " + std::string(name));
   return *found;
 }
 

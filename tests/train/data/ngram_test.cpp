@@ -73,7 +73,7 @@ TEST_CASE("n-gram models have the probabilities of an independent program", "[da
     for (std::size_t i = 0; i < kQueries.size(); ++i) {
       CAPTURE(order, i);
       CHECK(model.probability(kQueries[i].context, kQueries[i].token) ==
-            Catch::Detail::Approx(probabilities[i]).epsilon(1e-14));
+            Catch::Approx(probabilities[i]).epsilon(1e-14));
     }
   }
 }
@@ -87,7 +87,7 @@ TEST_CASE("the probabilities of all tokens sum to 1, whatever the context", "[da
     for (std::int32_t& token : context) token = token < 0 ? 5 : token;
     double sum = 0;
     for (std::int32_t token = 0; token < 6; ++token) sum += model.probability(context, token);
-    CHECK(sum == Catch::Detail::Approx(1).epsilon(1e-13));
+    CHECK(sum == Catch::Approx(1).epsilon(1e-13));
   }
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("a document stands between boundaries, and every token but the first i
     CHECK(text.where(row) == (shown_row(text, row) == "⏎ab>ab⏎" ? "t.txt:1" : "t.txt:3"));
   CHECK(text.remarks() == std::vector<std::string>{"t.txt: 1 blank line left out"});
   // Of 13 answers 4 are boundaries, 4 a, 4 b and one is a space.
-  CHECK(text.chance() == Catch::Detail::Approx(4 / 13.0));
+  CHECK(text.chance() == Catch::Approx(4 / 13.0));
 }
 
 TEST_CASE("a long document is cut into windows that follow one another, or loses its end", "[data][text]") {
@@ -51,7 +51,7 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
   const Text cut = given_text("abababa\n", options, 3);
   CHECK(cut.splits()[0] == 1);
   CHECK(shown_row(cut, 0) == "⏎ab>aba");
-  CHECK(cut.chance() == Catch::Detail::Approx(4 / 9.0));                     // 4 a, 3 b and 2 boundaries
+  CHECK(cut.chance() == Catch::Approx(4 / 9.0));                             // 4 a, 3 b and 2 boundaries
   CHECK(std::ranges::count(cut.training_tokens(100), cut.boundary()) == 1);  // its end was cut
   CHECK(shown_row(given_text("ab\n", options, 3), 0) == "⏎ab>ab⏎");
 }
@@ -165,53 +165,53 @@ TEST_CASE("a trained model's text keeps its ids", "[data][text]") {
   CHECK_NOTHROW(text.require_rows(Split::validation));
   CHECK_THROWS_WITH(
       text.require_rows(Split::test),
-      Catch::StartsWith(
+      StartsWith(
           "w.txt: 1 problem\nw.txt:1: token c is not in the vocabulary that the model was trained with"));
 }
 
 TEST_CASE("a bad text gets its place, the rule and a remedy", "[data][text]") {
-  CHECK_THAT(text_problem("", kTextLines), Catch::Contains("the file is empty"));
-  CHECK_THAT(text_problem("\n \n", kTextLines), Catch::Contains("the file is empty"));
+  CHECK_THAT(text_problem("", kTextLines), ContainsSubstring("the file is empty"));
+  CHECK_THAT(text_problem("\n \n", kTextLines), ContainsSubstring("the file is empty"));
   CHECK_THAT(text_problem("ab\na\xff\n", kTextLines),
-             Catch::Contains("t.txt:2: invalid UTF-8 at byte 2 of the line"));
+             ContainsSubstring("t.txt:2: invalid UTF-8 at byte 2 of the line"));
   CHECK_THAT(text_problem("ab\na\xed\xa0\x80\n", kTextStream),
-             Catch::Contains("t.txt:2: invalid UTF-8"));  // a surrogate
+             ContainsSubstring("t.txt:2: invalid UTF-8"));  // a surrogate
   CHECK_THAT(text_problem(std::string("ab\na\0b\n", 7), kTextStream),
-             Catch::Contains("t.txt:2: NUL byte at byte 2"));
+             ContainsSubstring("t.txt:2: NUL byte at byte 2"));
   CHECK_THAT(text_problem("\xFF\xFE"
                           "a",
                           kTextStream),
-             Catch::Contains("UTF-16; convert it"));
-  CHECK_THAT(text_problem("ab\n", kTextLines), Catch::Contains("none of the 1 documents is in the"));
+             ContainsSubstring("UTF-16; convert it"));
+  CHECK_THAT(text_problem("ab\n", kTextLines), ContainsSubstring("none of the 1 documents is in the"));
   CHECK_THAT(text_problem(std::string(3 << 20, 'a') + "\n" + lines_of_words(400), kTextLines),
-             Catch::Contains("line of 3145728 bytes; the maximum is 1048576; set task.documents=stream"));
+             ContainsSubstring("line of 3145728 bytes; the maximum is 1048576; set task.documents=stream"));
   CHECK_THAT(text_problem("abcde", kTextStream),
-             Catch::Contains("the train split has 4 tokens, and needs 5; add text, or lower task.length"));
+             ContainsSubstring("the train split has 4 tokens, and needs 5; add text, or lower task.length"));
   CHECK_THAT(text_problem(std::string(20, 'a'), kTextStream, 14),
-             Catch::Contains("the train split has 16 tokens") || Catch::Contains("none"));
+             ContainsSubstring("the train split has 16 tokens") || ContainsSubstring("none"));
   CHECK_THAT(text_problem(std::string(12, 'a'), kTextStream, 4),
-             Catch::Contains("the validation split has 1 token, and needs 2"));
+             ContainsSubstring("the validation split has 1 token, and needs 2"));
   TextOptions options = kTextStream;
   for (const char* split : {"1", "0.5,0.6", "0.5,-0.5,1", "a,b", "0.4,0.3,0.2,0.1", ","}) {
     options.split = split;
     CHECK_THAT(text_problem(lines_of_words(400), options),
-               Catch::StartsWith("task.split is \"" + std::string(split)));
+               StartsWith("task.split is \"" + std::string(split)));
   }
   options = kTextLines;
   options.split = "0.9,0.1";
-  CHECK_THAT(text_problem(lines_of_words(400), options), Catch::StartsWith("task.split has no effect"));
+  CHECK_THAT(text_problem(lines_of_words(400), options), StartsWith("task.split has no effect"));
   options = kTextStream;
   options.longer = LongDocuments::first;
-  CHECK_THAT(text_problem(lines_of_words(400), options), Catch::StartsWith("task.long has no effect"));
+  CHECK_THAT(text_problem(lines_of_words(400), options), StartsWith("task.long has no effect"));
   options = kTextLines;
   options.tokens = Tokenization::words;
   CHECK_THAT(text_problem("a\x01"
                           "b\n" +
                               lines_of_words(400),
                           options),
-             Catch::Contains("control character in token"));
+             ContainsSubstring("control character in token"));
   CHECK_THROWS_WITH(given_text("ab\n", kTextLines, 8).check(Layout::next),
-                    Catch::Contains("set model.output.per=position model.attention.mask=causal"));
+                    ContainsSubstring("set model.output.per=position model.attention.mask=causal"));
 }
 
 TEST_CASE("a line of many megabytes is a stream like any other", "[data][text]") {
