@@ -119,8 +119,10 @@ TEST_CASE("positions that an answer depends on are listed as ranges", "[data]") 
   CHECK(relevant_text(config, e, 80) == "    0  4        " + zero + "    1  4        " + zero +
                                             "    2  4        " + zero + "    3  3        " + one +
                                             "    4  4        " + zero + "    5  3        " + one);
-  CHECK(relevant_text(config, {.input = {0, 1, 0, 1, 0}, .target = {3, kIgnore, kIgnore, kIgnore, kIgnore}},
-                      20) == "    0  2        0 2\n          4\n");  // indented by half the width at most
+  Example alternating{.input = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0}, .target = {}};
+  alternating.target.assign(15, kIgnore);
+  alternating.target[0] = 3;
+  CHECK(relevant_text(config, alternating, 32) == "    0  2        0 2 4 6 8 10 12\n                14\n");
   CHECK(relevant_text({.name = "induction", .length = 2}, {.input = {7, 8, 7}, .target = {8, 7, 8}}, 80) ==
         "    0  8        none\n    1  7        none\n    2  8        1\n");
   CHECK(json_text(relevant_json(config, e)) ==
