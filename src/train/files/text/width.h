@@ -25,7 +25,7 @@ std::string padded_right(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 
 // Returns the text in lines of at most `width` columns, broken at spaces; lines after the first start with
-// `indent` spaces. A word that is too long has a line of its own and stays whole, so that paths and commands
+// `indent` spaces, at most half of the width. A word that is too long has a line of its own and stays whole, so that paths and commands
 // can be copied; a % stays with its number. The result ends with a line break.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 
