@@ -25,8 +25,8 @@ std::string padded_right(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 
 // Returns the text in lines of at most `width` columns, broken at spaces; lines after the first start with
-// `indent` spaces, at most half of the width. A word that is too long has a line of its own and stays whole, so that paths and commands
-// can be copied; a % stays with its number. The result ends with a line break.
+// `indent` spaces, at most half of the width. A word that is too long has a line of its own and stays whole, so
+// that paths and commands can be copied; a % stays with its number. The result ends with a line break.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 
 // Returns values as a line of bars from 0 to `highest`: block elements, or with `plain` ASCII characters; a space for a
