@@ -1,7 +1,9 @@
 // A number that is not finite stops training with a message, and leaves the parameters unchanged.
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,12 +20,12 @@ using namespace thimble;
 
 namespace {
 
-std::span<Real> values_of(Trainer& trainer, const std::string& name) {
+std::span<Real> values_of(Trainer& trainer, std::string_view name) {
   auto& store = trainer.model().parameters();
   for (int i = 0; i < static_cast<int>(store.entries().size()); ++i) {
     if (store.entry({i}).name == name) return store.values(Parameter{i});
   }
-  throw Error("no parameter " + name);
+  throw Error("no parameter " + std::string(name));
 }
 
 // Returns the message of the error of step(), or ""; the parameters must keep their bits.
