@@ -42,15 +42,17 @@ stage() {
 
 tarball() {
   local name=thimble-$version-linux-$1
+  cp build/lab/thimble-lab.html "$stage/share/doc/thimble"
   tar --create --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime="@$SOURCE_DATE_EPOCH" \
     --transform "s,^\.,$name," --directory "$stage" . | gzip --no-name -9 >"dist/$name.tar.gz"
 }
 
+if [[ " $* " == *" tarball "* || " $* " == *" lab "* ]]; then scripts/lab.sh; fi
 if [[ " $* " == *" tarball "* || " $* " == *" wheel "* ]]; then
   for machine in "${machines[@]}"; do
     stage "$machine"
-    [[ " $* " != *" tarball "* ]] || tarball "$machine"
     [[ " $* " != *" wheel "* ]] || scripts/wheel.py "$stage" "$machine" dist >/dev/null
+    [[ " $* " != *" tarball "* ]] || tarball "$machine"
   done
 fi
 for file in "$@"; do
@@ -59,9 +61,7 @@ for file in "$@"; do
       scripts/build.sh thimble_program
       cpack --config build/release/CPackConfig.cmake -G DEB -B build/release/package >/dev/null  # compiles no tests
       cp build/release/package/thimble_"$version"_*.deb dist ;;
-    lab)
-      scripts/lab.sh
-      cp build/lab/thimble-lab.html dist ;;
+    lab) cp build/lab/thimble-lab.html dist ;;
     source)
       git archive --format=tar --prefix="thimble-$version/" HEAD | gzip --no-name -9 >"dist/thimble-$version.tar.gz" ;;
   esac

@@ -51,6 +51,7 @@ if [[ $(id -u) == 0 ]]; then
   rm -rf "$work/root"
 fi
 prepare=unpack check "tarball" "$tarball" "a Linux" "$work/root/bin/thimble"
+grep -q '<title>' "$work/root/share/doc/thimble/thimble-lab.html" || fail "the tarball has no lab"
 ! "$work/root/bin/thimble" bench reverse --steps 5 | grep -q OpenBLAS || fail "a static program speaks of OpenBLAS"
 
 if arm=$(ls dist/thimble-*-linux-aarch64.tar.gz 2>/dev/null) && command -v qemu-aarch64 >/dev/null; then
