@@ -49,7 +49,7 @@ bool is_space(char32_t c) {
   return c == ' ' || c == '\t' || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x3000;
 }
 
-bool is_mark(char32_t c) {
+bool is_punctuation(char32_t c) {
   if (c < 0x80)
     return c > ' ' && c != '_' && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
   return (c >= 0x2010 && c <= 0x205E && c != 0x202F) || (c >= 0x3001 && c <= 0x3003) || c == 0xA1 ||
@@ -77,7 +77,7 @@ void tokenize(std::string_view text, Tokenization how, const std::function<void(
   for (std::size_t end = 0; end < text.size();) {
     const Character c = first_character(text.substr(end));
     const bool space = is_space(c.point),
-               alone = how == Tokenization::characters || space || is_mark(c.point);
+               alone = how == Tokenization::characters || space || is_punctuation(c.point);
     if (alone && end > start) f(text.substr(start, end - start));
     end += c.bytes.size();
     if (!alone) continue;
