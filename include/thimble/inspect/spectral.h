@@ -32,9 +32,9 @@ DoubleMatrix matmul(const DoubleMatrix& a, const DoubleMatrix& b);
 // NumericError when an element is not finite or the iteration does not converge.
 std::vector<std::complex<double>> eigenvalues(const DoubleMatrix& a);
 
-// Returns the singular values of a b, a (M, K) and b (K, N), largest first, but at most K, since the others are 0. With a =
-// Qa Ra and b^T = Qb Rb they are the singular values of Ra Rb^T, a (K, K) problem without the squares of a^T
-// a. Throws ShapeError as matmul() does and NumericError as eigenvalues() does.
+// Returns the singular values of a b, a (M, K) and b (K, N), largest first, but at most K, since the others are
+// 0. With a = Qa Ra and b^T = Qb Rb they are the singular values of Ra Rb^T, a (K, K) problem without the
+// squares of a^T a. Throws ShapeError as matmul() does and NumericError as eigenvalues() does.
 std::vector<double> singular_values_of_product(const DoubleMatrix& a, const DoubleMatrix& b);
 
 }  // namespace thimble

@@ -103,6 +103,7 @@ Layout layout_of(const ModelConfig&);
 
 // Returns the sizes of the config's model. Throws DataError as model_sizes does of its task and layout.
 ModelSizes model_sizes(const Config&);
+
 // Returns whether the model predicts its own next token, and its state can be kept: whether it generates outputs.
 bool generates(const Config&);
 

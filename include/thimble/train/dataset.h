@@ -80,8 +80,8 @@ class Dataset {
   std::int64_t vocabulary() const { return sizes_.vocabulary; }        // V
   std::int64_t length() const { return sizes_.length; }                // T, the longest model input
   std::int64_t source_length() const { return sizes_.source_length; }  // S
-  // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t unknown_token() const { return unknown_; }  // <unk>; kIgnore: the vocabulary has none
+  // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
   // Returns the number of sequences; 0: an unlimited training split, or a task without varied examples.
@@ -115,8 +115,8 @@ class Dataset {
   // Returns the line of the data file that an example comes from, "FILE:LINE"; "" if the task has no files.
   std::string where(Split, std::int64_t index) const;
 
-  // Set `out` to examples first .. first+count-1 of a split, in order, or to those of these indices, reusing its storage.
-  // Throw as example does.
+  // Set `out` to examples first .. first+count-1 of a split, in order, or to those of these indices, reusing
+  // its storage. Throw as example does.
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
   void fill(Split, std::span<const std::int64_t> indices, Batch& out) const;
 

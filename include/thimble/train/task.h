@@ -208,8 +208,8 @@ ExampleSize one_per_sequence(const TaskConfig&);             // {length, 1}
 double one_in_symbols(const TaskConfig&);                    // 1 / symbols
 double one_half(const TaskConfig&);
 
-// Returns a task whose inputs are uniform symbols and whose answers are one of these per position, but for its texts and
-// what an answer depends on.
+// Returns a task whose inputs are uniform symbols and whose answers are one of these per position, but for its
+// texts and what an answer depends on.
 template <auto set_target>
 Task symbol_task() {
   return {.keys = {"symbols", "length", "min_length"},

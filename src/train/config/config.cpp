@@ -80,13 +80,13 @@ void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Re
                   "the model keeps the vocabulary that it was trained with; remove the file");
 }
 
-void check_trained(Config& c, const DataRecord& trained, const std::vector<std::string>& names,
-                   Report& report) {
-  const std::string mismatch = vocabulary_mismatch(trained.vocabulary, names);
+void check_trained(Config& c, const DataRecord& trained, Report& report) {
+  const std::string mismatch =
+      vocabulary_mismatch(trained.vocabulary, vocabulary_of(c.task, layout_of(c.model)));
   if (!mismatch.empty()) return report.conflict(kTaskKeys, mismatch);
   check_vocabulary_file(c.task, trained, report);
   if (c.model.positions != Positions::learned) return;
-  const ModelSizes sizes = model_sizes(c.task, layout_of(c.model));
+  const ModelSizes sizes = model_sizes(c);
   const auto check = [&](std::int64_t needed, std::int64_t rows) {
     if (needed <= rows) return true;
     std::vector<std::string> keys = kTaskKeys;
@@ -116,10 +116,9 @@ void check_lengths(Config& c, const DataRecord* trained, Report& report) {
     c.task.rows->check(layout_of(c.model));  // throws a DataError with lines of the file
   std::int64_t needed = 0;
   try {
-    const ModelSizes sizes = model_sizes(c.task, layout_of(c.model));
+    const ModelSizes sizes = model_sizes(c);
     needed = std::max(sizes.length, sizes.source_length);
-    const std::vector<std::string> names = vocabulary_of(c.task, layout_of(c.model));
-    if (trained != nullptr && trained->known()) check_trained(c, *trained, names, report);
+    if (trained != nullptr && trained->known()) check_trained(c, *trained, report);
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
   }

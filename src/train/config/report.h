@@ -42,6 +42,7 @@ class Report {
   // one was set there, else in the file that builds on the others. Does nothing when one of the keys has a
   // problem of its own.
   void conflict(const std::vector<std::string>& keys, std::string_view rule);
+  // Adds it if the rule, formatted with the values, is broken.
   template <class... Values>
   void conflict_if(bool is_broken, const std::vector<std::string>& keys, fmt::format_string<Values...> rule,
                    Values&&... values) {

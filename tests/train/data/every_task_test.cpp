@@ -238,11 +238,22 @@ TEST_CASE("every task: the best constant answer has the accuracy that `chance` r
   });
 }
 
-TEST_CASE("every task: the lowest loss is a number from 0", "[data]") {
+TEST_CASE("every task: the lowest loss is a number from 0, and 0 where inputs determine answers", "[data]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     if (task.floor == nullptr) return;
     CHECK(task.floor(config) >= 0);
     CHECK(std::isfinite(task.floor(config)));
+    std::map<std::pair<std::size_t, Tokens>, std::int32_t>
+        answers;  // by place and what a model may read there
+    bool determined = true;
+    for_examples(config, [&](const Example& e) {
+      for (std::size_t i = 0; i < e.target.size(); ++i) {
+        const auto end = task.causal ? e.input.begin() + static_cast<std::ptrdiff_t>(i) + 1 : e.input.end();
+        const auto [first, is_new] = answers.try_emplace({i, Tokens(e.input.begin(), end)}, e.target[i]);
+        determined = determined && (is_new || first->second == e.target[i]);
+      }
+    });
+    if (task.floor(config) == 0) CHECK(determined);
   });
 }
 

@@ -89,8 +89,11 @@ void multiply_rows(MatrixView c, ConstMatrixView start, std::int64_t i, Left a, 
     const std::int64_t columns = std::min(kPanel, c.cols - j);
     const bool is_first = i == 0, is_last = j + kPanel >= c.cols;
     Ahead ahead;
-    if (is_first && !is_last) ahead = {b + panel, ldb};
-    if (is_first ? is_last : j == 0) ahead = next;
+    if (is_first && !is_last) {
+      ahead = {b + panel, ldb};
+    } else if (is_first || j == 0) {
+      ahead = next;
+    }
     const Real* const next_tile = is_last ? c.row(i + M) : c.row(i) + j + kPanel;
     for (std::int64_t r = 0; r < (is_last ? next_rows : M); ++r) fetch(next_tile + r * c.stride);
     const MatrixView tile = c.row_block(i, M).column_block(j, columns);
