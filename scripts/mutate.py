@@ -225,7 +225,8 @@ class Builder:
         for test in tests:
             if "/" not in test:
                 script = ROOT / f"tests/scripts/{test}_test.sh"
-                commands[test] = ["bash", str(script), str(self.mutated("thimble_program")), str(ROOT)]
+                everything = ["all"] if "[all]" in script.read_text() else []
+                commands[test] = ["bash", str(script), str(self.mutated("thimble_program")), str(ROOT), *everything]
             else:
                 tag = f"[#{pathlib.PurePath(test).name}]"
                 program = self.program_of(test)

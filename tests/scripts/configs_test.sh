@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Every experiment in configs/ runs, shortened, and ends with finite losses, whatever target it misses. Folders listed in `others` hold files that
 # are not experiments.
-# Usage: configs_test.sh THIMBLE_BINARY SOURCE_DIR
+# Usage: configs_test.sh THIMBLE_BINARY SOURCE_DIR [all]   (default: without the large models of configs/bench)
 set -euo pipefail
 thimble=$(realpath "$1")
 configs=$(realpath "$2")/configs
 others=(sweeps reproduce)
+[[ ${3:-} == all ]] || others+=(bench)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

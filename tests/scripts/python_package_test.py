@@ -1,4 +1,5 @@
-"""The Python package against the built program. Usage: python_package_test.py THIMBLE_BINARY SOURCE_DIR; the rest is pytest's."""
+"""The Python package against the built program. The rest is pytest's.
+Usage: python_package_test.py THIMBLE_BINARY SOURCE_DIR [all]   (default: not those that take seconds)"""
 
 import concurrent.futures
 import json
@@ -157,6 +158,7 @@ def test_weights_and_checkpoints(run):
         thimble.Run(run.directory, checkpoint=7).weights
 
 
+@pytest.mark.slow
 def test_torch(run):
     torch = pytest.importorskip("torch")
     pytest.importorskip("yaml")
@@ -219,6 +221,7 @@ def test_a_run_stays_where_it_was(run, tmp_path, monkeypatch):
     assert "is not there any more" in repr(moved) and moved._repr_html_() is None
 
 
+@pytest.mark.slow
 def test_any_exception_ends_the_program():
     """A reader of progress that goes away, or an alarm, neither hangs nor leaves a program that trains."""
     code = TRAIN.format({**LONG, "train.evaluate_every": 100})  # and a line
@@ -321,6 +324,7 @@ def test_a_killed_kernel_leaves_a_run_that_resumes():
     assert thimble.Run("runs/killed").resume({"train.steps": steps + 30}).result["steps"] == steps + 30
 
 
+@pytest.mark.slow
 def test_the_page_runs(capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (source / "docs" / "python.md").read_text()
@@ -340,4 +344,4 @@ def test_command_lines_have_one_owner():
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider"]))
+    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestUnknownMarkWarning", *(["-m", "not slow"] if sys.argv[3:] != ["all"] else [])]))

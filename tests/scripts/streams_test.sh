@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Standard streams that are closed or full, and hostile input: failed writes are reported, training outlives its log, and
 # no text from outside controls the terminal.
-# Usage: streams_test.sh THIMBLE_BINARY SOURCE_DIR
+# Usage: streams_test.sh THIMBLE_BINARY SOURCE_DIR [all]   (default: without the progress of work that takes seconds)
 set -euo pipefail
 source "$(dirname "$0")/expect.sh" "$@"
 
@@ -22,7 +22,7 @@ done
 # Standard output that cannot be written: every command reports it in one line.
 for command in tasks 'tasks reverse' --help --version 'train --help' 'config schema' "config show $configs/reverse.yaml" \
   "config cost $configs/reverse.yaml --json -" 'tasks --json -' 'gradcheck --op relu' 'eval whole' 'eval whole --json -' \
-  'inspect whole --sequences 10' 'inspect whole --sequences 10 --json -' "bench $configs/reverse.yaml --steps 1" \
+  'inspect whole --sequences 10' 'inspect whole --sequences 10 --json -' "bench $configs/bench/micro.yaml --steps 1" \
   'reproduce --list --experiments '"$configs/reproduce"; do
   for target in '>/dev/full' '>&-'; do
     status=$(status_of bash -c "'$thimble' $command $target 2>err")
@@ -92,18 +92,20 @@ for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' ''; 
 done
 
 # Work shows its share and the time left after 2 s and 4 s, unless it is quiet.
-long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
-"${long[@]}" --quiet 2>quiet & jobs=$!
-"${long[@]}" 2>shown & jobs+=" $!"
-"$thimble" train "$configs/reverse.yaml" train.steps=100000000 --threads 1 --out endless 2>steps & jobs+=" $!"
-begin=$SECONDS
-until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
-kill $jobs
-wait $jobs || true
-(($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ h [0-9]+ min left$' shown) >= 2)) ||
-  fail "no progress in a minute" "$(cat shown)"
-grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
-[[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
+shows_progress() {
+  local begin=$SECONDS jobs long=("$thimble" bench "$configs/bench/micro.yaml" --steps 100000000 --threads 1)
+  "${long[@]}" --quiet 2>quiet & jobs=$!
+  "${long[@]}" 2>shown & jobs+=" $!"
+  "$thimble" train "$configs/reverse.yaml" train.steps=100000000 --threads 1 --out endless 2>steps & jobs+=" $!"
+  until (($(wc -l <shown) >= 2 || SECONDS > begin + 60)); do sleep 0.1; done
+  kill $jobs
+  wait $jobs || true
+  (($(grep -cE '^timing steps: [0-9]+ %, [0-9]+ h [0-9]+ min left$' shown) >= 2)) ||
+    fail "no progress in a minute" "$(cat shown)"
+  grep -qE '^step 1/100000000 .* h [0-9]+ min left$' steps || fail "training does not show the time left" "$(cat steps)"
+  [[ ! -s quiet ]] || fail "--quiet shows progress" "$(cat quiet)"
+}
+[[ ${3:-} != all ]] || shows_progress
 
 # Text from outside is escaped: C0 and C1 controls, changes of direction, characters without width, and bytes that are
 # not UTF-8, printed by every command, on a terminal and elsewhere.

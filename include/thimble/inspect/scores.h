@@ -195,6 +195,7 @@ class HeadScorer {
   std::int64_t queries_, keys_;  // T and T, or T and S
   Visibility visibility_;
   std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
+  std::vector<double> keys_weight_;        // of the sequence that is added, summed over its queries
   PositionSums weights_;
   std::map<std::int32_t, double> token_;  // summed weight on keys with a token
   const TargetCounts* counts_ = nullptr;

@@ -26,6 +26,9 @@ constexpr auto kInverseFactorial = [] {
   return result;
 }();
 
+constexpr double kInverseOdd[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
+                                  1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25};
+
 // The number high + low, with |low| at most half an ulp of high unless stated otherwise.
 struct Sum {
   double high, low;
@@ -63,7 +66,7 @@ Sum long_log(double x) {
   const double rest = (m - 1 - product.high - product.low - quotient * divisor.low) / divisor.high;
   const double square = quotient * quotient;
   double series = 0;
-  for (int n = 25; n >= 3; n -= 2) series = (series + 1.0 / n) * square;
+  for (std::size_t i = std::size(kInverseOdd); i-- > 0;) series = (series + kInverseOdd[i]) * square;
   const Sum sum = k == 0 ? Sum{2 * quotient, 0} : fast_two_sum(k * kLn2High, 2 * quotient);
   return fast_two_sum(sum.high, sum.low + (2 * rest + k * kLn2Low + 2 * quotient * series));
 }

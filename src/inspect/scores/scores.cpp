@@ -43,6 +43,7 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
                       "head scorer: the targets have another visibility than the scorer");
   require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
                       weights.size(), queries_, keys_);
+  keys_weight_.assign(at(targets.keys()), 0);
   for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
   if (visibility_ == Visibility::earlier) {
     std::vector<double> seen(weights.begin(), weights.end());  // masked keys are not read
@@ -54,10 +55,9 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   }
   content_.resize(std::max(content_.size(), targets.sums().size()));
   counts_ = counts;
-  for (std::int64_t j = 0; counts != nullptr && j < targets.keys(); ++j) {
-    double& token = token_[targets.tokens()[at(j)]];
-    for (std::int64_t i = targets.first_query(j); i < targets.queries(); ++i)
-      token += weights[at(i * keys_ + j)];
+  for (std::int64_t j = 0; j < targets.keys(); ++j) {
+    position_[at(j)] += keys_weight_[at(j)];
+    if (counts != nullptr) token_[targets.tokens()[at(j)]] += keys_weight_[at(j)];
   }
   const TargetCounts::Group* const group = counts == nullptr ? nullptr : &counts->of(targets);
   for (std::size_t s = 0; s < targets.sums().size(); ++s)
@@ -67,22 +67,21 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
 void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_t score,
                              std::span<const double> weights, const TargetCounts::Group* group) const {
   const ScoreTargets::Sum& sum = targets.sums()[score];
-  double value = 0;
+  double value = 0, same_class = 0;
   for (const auto& [query, key] : sum.cells) value += weights[at(query * keys_ + key)];
+  for (const auto& [query, key, share] : sum.rivals) same_class += share * weights[at(query * keys_ + key)];
+  if (!sum.other_queries.empty()) {
+    for (std::size_t j = 0; j < keys_weight_.size(); ++j)
+      same_class += sum.other_queries[j] * keys_weight_[j];
+    for (const auto& [query, key] : sum.cells)
+      same_class -= sum.other_queries[at(key)] * weights[at(query * keys_ + key)];
+  }
   mean.value += value;
   mean.chance += sum.chance;
   mean.attainable += sum.attainable;
   mean.eligible += static_cast<double>(sum.eligible);
   mean.has_class |= sum.has_rivals;
-  for (const auto& [query, key, share] : sum.rivals)
-    mean.same_class += share * weights[at(query * keys_ + key)];
-  if (!sum.other_queries.empty()) {
-    for (std::int64_t i = 0; i < targets.queries(); ++i)
-      for (std::int64_t j = 0; j < targets.visible(i); ++j)
-        mean.same_class += sum.other_queries[at(j)] * weights[at(i * keys_ + j)];
-    for (const auto& [query, key] : sum.cells)
-      mean.same_class -= sum.other_queries[at(key)] * weights[at(query * keys_ + key)];
-  }
+  mean.same_class += same_class;
   if (group == nullptr) return;
   mean.has_positions = true;
   if (group->sequences == 1) {
@@ -105,7 +104,7 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
   for (std::int64_t j = 0; j < visible; ++j) {
     total += row[j];
     offset[j] += row[j];
-    position_[at(j)] += row[j];
+    keys_weight_[at(j)] += row[j];
     if (row[j] > 0) entropy -= row[j] * portable::log(row[j]);
   }
   require<NumericError>(

@@ -31,7 +31,7 @@ class ShortLease : public RunQueue {
 
 }  // namespace
 
-TEST_CASE("a sweep waits for the runs of others, and takes them over when a lease ends", "[sweep]") {
+TEST_CASE("a sweep waits for the runs of others, and takes them over when a lease ends", "[sweep][slow]") {
   Workshop w;
   ShortLease queue;
   fs::create_directories(w.directory / "out");

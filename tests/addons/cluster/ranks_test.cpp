@@ -338,7 +338,7 @@ TEST_CASE("ranks with other options are named, and end before the first step", "
              StartsWith("--steps: rank 0 has 2, rank 1 has 3; "));
 }
 
-TEST_CASE("a benchmark of two ranks measures messages, and one rank alone", "[cluster]") {
+TEST_CASE("a benchmark of two ranks measures messages, and one rank alone", "[cluster][slow]") {
   Benchmark first;
   require_success(run_ranks(2, [&](Communicator& ranks) {
     const Benchmark b = benchmark(small_config(), 1, 4, ranks);

@@ -151,7 +151,7 @@ void check_parameters(const Config& config, std::size_t least) {
 
 }  // namespace
 
-TEST_CASE("every parameter of whole models, with every mechanism", "[autograd]") {
+TEST_CASE("every parameter of whole models, with every mechanism", "[autograd][slow]") {
   std::vector<Config> configs = configs_of_heads(rich_config());
   std::ranges::copy(configs_of_parts(rich_config()), std::back_inserter(configs));
   configs.push_back(convolution_config(rich_config()));

@@ -91,7 +91,7 @@ constexpr double kExact = sizeof(Real) == sizeof(double) ? 1e-14 : 1e-6;
 
 }  // namespace
 
-TEST_CASE("additive scores, forward and backward, at every size", "[kernels]") {
+TEST_CASE("additive scores, forward and backward, at every size", "[kernels][slow]") {
   for (const std::int64_t queries : {1, 3, 16, 37}) {
     for (const std::int64_t keys : {1, 4, 17, 37, 64}) {
       for (const std::int64_t d_key : {1, 3, 8, 16, 21}) {

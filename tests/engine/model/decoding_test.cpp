@@ -216,7 +216,7 @@ std::vector<double> chosen_with(const std::vector<double>& logits, const Samplin
 
 }  // namespace
 
-TEST_CASE("samples have the probabilities of their temperature, top-k and top-p", "[model]") {
+TEST_CASE("samples have the probabilities of their temperature, top-k and top-p", "[model][slow]") {
   constexpr std::int64_t kSamples = 20000;
   for (const Sampling& how :
        {Sampling{}, Sampling{.temperature = 0.5}, Sampling{.temperature = 3, .seed = 9}, Sampling{.top_k = 2},

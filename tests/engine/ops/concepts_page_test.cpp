@@ -178,7 +178,7 @@ TEST_CASE("the tables of docs/concepts.md are what the ops and plain loops compu
   }
 }
 
-TEST_CASE("any wrong digit in a table of docs/concepts.md is found", "[ops][docs]") {
+TEST_CASE("any wrong digit in a table of docs/concepts.md is found", "[ops][docs][slow]") {
   const std::string text = page_text();
   const Page page(text);
   const Results heads = heads_by_ops();

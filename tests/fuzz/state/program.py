@@ -78,6 +78,10 @@ class Program:
             hung = True
             self.end(process.pid)
             out, err = process.communicate()
+        except BaseException:
+            self.end(process.pid)
+            process.wait()
+            raise
         if process.returncode < 0:
             self.end(process.pid)
         return Result(arguments, process.returncode, out, err, hung)

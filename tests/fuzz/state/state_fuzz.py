@@ -119,7 +119,7 @@ def fork(options, index):
     process = os.fork()
     if process == 0:
         status = 1
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what it runs ends before it
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         try:
             numbers = [int(options.only.split(".")[0].split("-")[1])] if options.only else \

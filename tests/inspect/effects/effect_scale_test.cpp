@@ -145,6 +145,7 @@ TEST_CASE("the rounding error is the larger one of two passes, without regard to
     second_is_larger += losses[1] > losses[0];
     moved_answers += accuracies[0] > accuracies[1];
   }
+  CHECK(first_is_larger > 0);
   CHECK(second_is_larger > 0);
   CHECK(moved_both_ways > 0);
   CHECK(moved_answers > 0);

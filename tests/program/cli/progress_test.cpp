@@ -28,7 +28,7 @@ void wait_for(std::chrono::milliseconds time) { std::this_thread::sleep_for(time
 
 }  // namespace
 
-TEST_CASE("long work shows one line, which fits the terminal and is removed at the end", "[cli]") {
+TEST_CASE("long work shows one line, which fits the terminal and is removed at the end", "[cli][slow]") {
   using namespace std::chrono_literals;
   Terminal terminal(80);
   cli::ProgressMeter meter(false);

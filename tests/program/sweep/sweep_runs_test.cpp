@@ -283,7 +283,7 @@ TEST_CASE("a run is taken by one process, whose end frees it", "[sweep]") {
   CHECK(run_queue().take(run) != nullptr);
 }
 
-TEST_CASE("a run whose process is still saving is not started again until it has ended", "[sweep]") {
+TEST_CASE("a run whose process is still saving is not started again until it has ended", "[sweep][slow]") {
   const Workshop w("seeds: [7]\n");
   w.script("mkdir -p $out; exit 130");
   CHECK(statuses(w.run().runs) == "interrupted");

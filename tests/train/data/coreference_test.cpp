@@ -101,7 +101,7 @@ TEST_CASE("neither the order nor the nouns of a sentence determine the answer at
     CHECK_THAT(share, WithinAbs(find_task("coreference").chance(kCoreference), 0.004));
 }
 
-TEST_CASE("coreference counts its sentences", "[tasks]") {
+TEST_CASE("coreference counts its sentences", "[tasks][slow]") {
   const auto vocabulary = find_task("coreference").tokens(kCoreference);
   const double sentences = find_task("coreference").distinct_inputs(kCoreference);
   // WordSet of every slot are chosen independently, but for the verbs, which depend on the order.

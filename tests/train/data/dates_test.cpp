@@ -155,7 +155,7 @@ TEST_CASE("the calendar of the test is Gregorian", "[tasks][slow]") {
     CHECK_FALSE(readings().contains(wrong));
 }
 
-TEST_CASE("dates are real ones, and their answer is the ISO form", "[tasks]") {
+TEST_CASE("dates are real ones, and their answer is the ISO form", "[tasks][slow]") {
   std::map<std::size_t, double> ways;
   std::map<std::string, double> years, weekdays;
   const auto examples = draw(kDates, 20000);

@@ -116,7 +116,7 @@ TEST_CASE("every word of the translation task is used, in the language that it i
     }
 }
 
-TEST_CASE("translation draws its choices uniformly and counts its sentences", "[tasks]") {
+TEST_CASE("translation draws its choices uniformly and counts its sentences", "[tasks][slow]") {
   std::map<std::pair<std::size_t, std::size_t>, std::map<Word, double>> slots;  // by sort of sentence, slot
   std::map<std::size_t, double> sentences;
   const auto examples = draw(kTranslation, 60000);

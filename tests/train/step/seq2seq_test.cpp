@@ -68,7 +68,7 @@ TEST_CASE("an encoder-decoder learns to write backwards", "[train]") {
   CHECK(trainer.evaluate(Split::test).exact_match > 0.9);
 }
 
-TEST_CASE("a recurrent model learns to write backwards, whatever its attention", "[train]") {
+TEST_CASE("a recurrent model learns to write backwards, whatever its attention", "[train][slow]") {
   Config config = recurrent_config(GENERATE(Score::additive, Score::dot, Score::general, Score::scaled_dot));
   config.model.d_model = 32;
   // Rounding decides which of many runs this is, so all have to arrive: 8 seeds of 8 reach 1 this way, but
