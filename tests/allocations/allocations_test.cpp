@@ -189,7 +189,7 @@ Config long_pairs(Config config) {
 
 }  // namespace
 
-TEST_CASE("the estimated memory is what training takes", "[allocations]") {
+TEST_CASE("the estimated memory is what training takes", "[allocations][slow]") {
   Config layers = small_config();  // parameters and what goes with them
   layers.task.length = 12;
   layers.model.d_model = 128;

@@ -163,7 +163,7 @@ TEST_CASE("every parameter of whole models, with every mechanism", "[autograd][s
   check_parameters(convolution, 10);
 }
 
-TEST_CASE("every parameter of encoder-decoders", "[autograd]") {
+TEST_CASE("every parameter of encoder-decoders", "[autograd][slow]") {
   for (Config config : configs_of_heads(writing_config())) {
     for (const NormOrder norm : {NormOrder::post, NormOrder::pre}) {
       config.model.norm = norm;

@@ -34,7 +34,7 @@ double worst_ulps(double low, double high, const F& f, const Reference& referenc
 
 }  // namespace
 
-TEST_CASE("portable functions are within an ulp of the C library's in long double", "[core]") {
+TEST_CASE("portable functions are within an ulp of the C library's in long double", "[core][slow]") {
   const auto log = [](long double x) { return std::log(x); };
   CHECK(worst_ulps(0, 1, portable::log, log) < 0.6);
   CHECK(worst_ulps(0.5, 2, portable::log, log) < 0.6);

@@ -195,7 +195,7 @@ std::vector<Config> edge_configs() {
 
 }  // namespace
 
-TEST_CASE("effects and attributions of edges are those of runs with one edge patched", "[inspect]") {
+TEST_CASE("effects and attributions of edges are those of runs with one edge patched", "[inspect][slow]") {
   for (const Config& config : edge_configs()) {
     EdgeModel model(config);
     const EdgesReport report = measure_edges(model.runner, kSeed);

@@ -109,7 +109,7 @@ TEST_CASE("the settings of a sweep are compared over their seeds", "[compare]") 
   CHECK(curve.runs[1][1].values.count == 1);
 }
 
-TEST_CASE("long curves are thinned evenly and end at the last step", "[compare]") {
+TEST_CASE("long curves are thinned evenly and end at the last step", "[compare][slow]") {
   const ComparedSweep sweep;
   const auto points = [&](int steps, std::size_t sweeps) {
     for (int run = 1; run <= 4; ++run) {

@@ -214,7 +214,7 @@ TEST_CASE("a bad text gets its place, the rule and a remedy", "[data][text]") {
                     ContainsSubstring("set model.output.per=position model.attention.mask=causal"));
 }
 
-TEST_CASE("a line of many megabytes is a stream like any other", "[data][text]") {
+TEST_CASE("a line of many megabytes is a stream like any other", "[data][text][slow]") {
   std::string text;
   for (int i = 0; i < 900'000; ++i) text += fmt::format("{} ", i % 1000);
   REQUIRE(text.size() > std::size_t{3} << 20);

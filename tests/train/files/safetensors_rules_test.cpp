@@ -31,7 +31,7 @@ TEST_CASE("a truncated file is refused, wherever it ends", "[files]") {
   }
 }
 
-TEST_CASE("a header larger than the file or than the format allows is refused", "[files]") {
+TEST_CASE("a header larger than the file or than the format allows is refused", "[files][slow]") {
   CHECK_THAT(complaint(std::string("\x10\0\0\0\0\0\0\0{}", 10)),
              ContainsSubstring("the header size 16 is more than the file holds"));
   CHECK_THAT(complaint(std::string(8, '\xff') + "{}"),

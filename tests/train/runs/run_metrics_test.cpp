@@ -51,7 +51,7 @@ Config other_run() {
 
 }  // namespace
 
-TEST_CASE("metrics are compared as values: what keeps them is no change", "[train]") {
+TEST_CASE("metrics are compared as values: what keeps them is no change", "[train][slow]") {
   const TemporaryDirectory directory;
   const fs::path ended = directory / "ended", stopped = directory / "stopped";
   const TrainResult whole = train(short_run_config(12), {.directory = ended.string()});
@@ -81,7 +81,7 @@ TEST_CASE("metrics are compared as values: what keeps them is no change", "[trai
   }
 }
 
-TEST_CASE("metrics that differ are shown and marked, and resumed only with a new file", "[train]") {
+TEST_CASE("metrics that differ are shown and marked, and resumed only with a new file", "[train][slow]") {
   const TemporaryDirectory directory;
   const fs::path ended = directory / "ended", stopped = directory / "stopped", other = directory / "other";
   const TrainResult whole = train(short_run_config(12), {.directory = ended.string()});
