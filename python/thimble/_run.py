@@ -122,11 +122,15 @@ class Run:
     def weights(self) -> Dict[str, Any]:
         """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in).
 
-        As they stand in the file, of which other calls compare the checksum.
+        As they stand in the file, of which other calls compare the checksum. Raises ValueError where it cannot be read.
         """
         from .safetensors_file import read  # needs NumPy
 
-        return {name: x for name, x in read(self.path)[0].items() if not name.startswith("optimizer.")}
+        try:
+            arrays = read(self.path)[0]
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from error
+        return {name: x for name, x in arrays.items() if not name.startswith("optimizer.")}
 
     def torch(self) -> Any:
         """The model as a torch.nn.Module in evaluation mode. Needs PyTorch and PyYAML."""

@@ -28,12 +28,15 @@ def write(path, arrays, metadata=None):
 
 def read(path):
     """Returns the arrays and the metadata of a file. Raises ValueError when it is none of these."""
-    content = pathlib.Path(path).read_bytes()
     try:
-        start = 8 + struct.unpack_from("<Q", content)[0]
-        header = json.loads(content[8:start])
-    except (struct.error, ValueError) as error:
-        raise ValueError("is not a safetensors file") from error
+        return _parsed(pathlib.Path(path).read_bytes())
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError, struct.error) as error:
+        raise ValueError(f"is not a safetensors file, or is damaged ({error!r}); restore it") from error
+
+
+def _parsed(content):
+    start = 8 + struct.unpack_from("<Q", content)[0]
+    header = json.loads(content[8:start])
     metadata = header.pop("__metadata__", {})
     arrays = {}
     for name, entry in header.items():

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pickle
+import random
 import re
 import shutil
 import signal
@@ -156,6 +157,23 @@ def test_weights_and_checkpoints(run):
     assert thimble.Run(run.directory, checkpoint="best").path.name == "best.safetensors"
     with pytest.raises(FileNotFoundError, match="has no checkpoint step-7"):
         thimble.Run(run.directory, checkpoint=7).weights
+
+
+def test_damaged_weights(run, tmp_path):
+    whole, damaged = run.path.read_bytes(), tmp_path / "run/checkpoints/final.safetensors"
+    shutil.copytree(run.directory, tmp_path / "run")
+    header, draw, refused = int.from_bytes(whole[:8], "little"), random.Random(1), 0
+    for _ in range(500):
+        at = draw.randrange(8 + header)
+        content = whole[:draw.randrange(8 + header)] if draw.random() < 0.1 else \
+            whole[:at] + bytes([draw.randrange(256)]) + whole[at + 1:]
+        damaged.write_bytes(content)
+        try:
+            assert thimble.Run(tmp_path / "run").weights
+        except ValueError as error:
+            assert str(error).startswith(f"{damaged}: is not a safetensors file, or is damaged ("), error
+            refused += 1
+    assert 100 < refused < 500
 
 
 @pytest.mark.slow
