@@ -45,8 +45,9 @@ using Wide = hn::ScalableTag<Real>;
 using Narrow = hn::CappedTag<Real, 4>;
 using Single = hn::CappedTag<Real, 1>;
 
+constexpr bool kNeon = HWY_ARCH_ARM && HWY_TARGET < HWY_EMU128;  // of several sorts from Highway 1.1 on
 // Whether MulAdd rounds once, as one instruction; elsewhere it multiplies, then adds.
-constexpr bool kFused = HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_NEON;
+constexpr bool kFused = HWY_TARGET <= HWY_AVX2 || kNeon;
 
 inline std::int64_t width(auto d) { return static_cast<std::int64_t>(hn::Lanes(d)); }
 

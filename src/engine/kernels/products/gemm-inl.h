@@ -17,7 +17,7 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
 // Whether there are 32 vector registers, else 16.
-constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || kNeon;
 
 // The left operand, which is read one element at a time: element (i, p) is at data[i * row + p * col].
 struct Left {
