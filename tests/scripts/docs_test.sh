@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the commands that the documentation shows (its ```sh blocks): README.md, the pages of docs/README.md in their
 # order, CONTRIBUTING.md. All run in one folder that resembles the source tree, is emptied at the start and keeps its
-# runs, so two pages cannot train different models into one run. Commands that install, build or test are not run, since
+# runs, so two pages cannot train different models into one run. A ```text block that follows holds lines that they print;
+# "..." stands for what is left out, times may differ, and blocks of other things have no language. Commands that install, build or test are not run, since
 # other checks do; the script or preset that they name must exist. Of mpirun only its command is run. A command with the placeholder NAME is not run either.
 # Every page must be in the index, and every link between pages must lead to a file and to a heading.
 # Usage: docs_test.sh THIMBLE_BINARY SOURCE_DIR FOLDER
@@ -44,14 +45,16 @@ ln -s "$binary" "$folder/build/release/thimble"
 cd "$folder"
 export PATH="$PWD/build/release:$PATH"
 
-# LINE<tab>COMMAND of a page, continuation lines joined, comments left out.
-commands() {
+# KIND<tab>LINE<tab>TEXT of a page: a command (continuation lines joined, comments left out), the start of a block, or a
+# line of a ```text block.
+parts() {
   awk '
-    /^[ ]*```/ { inside = !inside && /^[ ]*```sh[ ]*$/; next }
-    !inside { next }
+    /^[ ]*```/ { kind = kind == "" ? substr($1, 4) " " : ""; if (kind != "") print "start\t" NR "\t" kind; next }
+    kind == "text " { print "text\t" NR "\t" $0 }
+    kind != "sh " { next }
     { if (command == "") line = NR; command = command $0 }
     sub(/\\$/, "", command) { next }
-    command !~ /^[ ]*(#|$)/ { printf "%d\t%s\n", line, command }
+    command !~ /^[ ]*(#|$)/ { printf "command\t%d\t%s\n", line, command }
     { command = "" }' "$1"
 }
 
@@ -72,14 +75,41 @@ run() {
   local output status=0
   output=$(bash -euo pipefail -c "$command" </dev/null 2>&1) || status=$?
   ((status == 0)) || { tail -n 50 <<<"$output" >&2; fail "exit status $status"; }
+  printf '%s\n' "$output" >>"$printed"
   ran=$((ran + 1))
 }
 
-ran=0
+# compare LINE TEXT: whether the commands before have printed this line. Times are what follows "in" or stands in a table's
+# last column, s.
+compare() {
+  local pattern times=
+  [[ ! $2 =~ \ s$ || $2 =~ [0-9]\ s$ ]] || seconds=1
+  ((seconds == 0)) || times='s/ +[0-9.\\]+$/ +[0-9.]+/'
+  pattern=$(sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/\\\.\\\.\\\./.*/; s/ in [0-9.\\]+ s$/ in [0-9.]+ s/; '"$times" <<<"$2")
+  compared=$((compared + 1))
+  grep -qxE -- "$pattern" "$printed" && return
+  echo "$page:$1: is not printed: $2" >&2
+  ((wrong > 0 && compares == 2)) || sed 's/^/  printed: /' "$printed" >&2
+  wrong=$((wrong + 1)) compares=2  # what is printed is shown once a block
+}
+
+ran=0 compared=0 wrong=0 seconds=0 printed=$folder/printed
+fused=$(grep -cwE -m 1 'avx2|asimd' /proc/cpuinfo || true)  # others train other weights
 for page in "${pages[@]}"; do
   shown=0
   SECONDS=0
-  while IFS=$'\t' read -r line command; do
+  while IFS=$'\t' read -r kind line command; do
+    case $kind in
+      start)
+        seconds=0
+        if [[ $command == 'sh ' ]]; then : >"$printed"; compares=1; elif [[ $command != 'text ' ]]; then compares=0; fi
+        continue
+        ;;
+      text)
+        ((compares == 0 || !fused)) || compare "$line" "$command"
+        continue
+        ;;
+    esac
     shown=$((shown + 1))
     read -r program argument _ <<<"$command"
     case $command in
@@ -94,7 +124,7 @@ for page in "${pages[@]}"; do
       build/cluster/*) presets_exist "$command" || fail "no such preset" ;;  # run by sweep_cluster_test.sh
       *) run ;;
     esac
-  done < <(commands "$page")
+  done < <(parts "$page")
   ! grep -nE '^ *```(bash|shell|console)' "$page" >&2 || { echo "$page: commands belong in a \`\`\`sh block" >&2; exit 1; }
   echo "docs_test: $page: $shown commands, $SECONDS s"
 done
@@ -106,4 +136,5 @@ while read -r name; do
 done < <(sed -n '/^## What holds the promises/,/^## What is not/p' "$source/docs/testing.md" | grep -oE '`[^`]+`' | tr -d '`')
 
 ((ran > 0)) || { echo "docs_test: no command was run" >&2; exit 1; }
-echo "docs_test: $ran commands of ${#pages[@]} pages ran"
+((wrong == 0)) || { echo "docs_test: $wrong of $compared lines of \`\`\`text are not printed by the commands above them" >&2; exit 1; }
+echo "docs_test: $ran commands of ${#pages[@]} pages ran, $compared lines are what they print"
