@@ -66,7 +66,7 @@ HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, cons
                           HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
     return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w, ahead);
   }
-  HWY_ALIGN Real edge[M * kPanel];
+  HWY_ALIGN Real edge[M * kPanel] = {};
   const auto from = [&](int row, std::int64_t column)
                         HWY_ATTR { return hn::Load(d, edge + row * kPanel + column); };
   for (int r = 0; r < M; ++r) std::copy_n(start.row(r), c.cols, edge + r * kPanel);
