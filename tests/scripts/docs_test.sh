@@ -22,6 +22,7 @@ done
 anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
 
 for page in docs/README.md "${pages[@]}"; do
+  (($(grep -c '^ *```' "$page") % 2 == 0)) || { echo "$page: a block is not closed" >&2; exit 1; }
   for link in $(sed '/^```/,/^```/d' "$page" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//'); do
     [[ $link != http* ]] || continue
     target=${link%%#*}

@@ -187,7 +187,8 @@ TEST_CASE("the excess of a pair is over the sum of both heads in each sequence",
   CHECK(moves_accuracy);
 }
 
-TEST_CASE("with many heads the order of removal is found on some sequences, its curve on all", "[inspect][slow]") {
+TEST_CASE("with many heads the order of removal is found on some sequences, its curve on all",
+          "[inspect][slow]") {
   Config config = rich_config();
   config.model.heads = 8;
   config.data.test = 300;

@@ -8,7 +8,8 @@
 
 using namespace thimble;
 
-TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of its threads", "[train][slow]") {
+TEST_CASE("a benchmark gives the steps asked for, and accounts for the time of its threads",
+          "[train][slow]") {
   Config config = small_config();
   config.train.threads = 2;
   const Benchmark b = benchmark(config, 1, 8);

@@ -238,7 +238,8 @@ TEST_CASE("every task: the best constant answer has the accuracy that `chance` r
   });
 }
 
-TEST_CASE("every task: the lowest loss is a number from 0, and 0 where inputs determine answers", "[data][slow]") {
+TEST_CASE("every task: the lowest loss is a number from 0, and 0 where inputs determine answers",
+          "[data][slow]") {
   for_every_task([](const TaskConfig& config, const Task& task) {
     if (task.floor == nullptr) return;
     CHECK(task.floor(config) >= 0);
