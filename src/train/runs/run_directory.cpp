@@ -205,13 +205,13 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
   require_run();
   return guarded([&] {
     for (bool again = false;; again = true) {
+      const bool has_ended = has_summary();  // asked first, as training writes it last
       const fs::path path = checkpoint_path(name);
       try {
         Checkpoint checkpoint = open_checkpoint(path);
         for (std::string& difference : require_own(checkpoint, true))
           remarks.push_back(std::move(difference));
-        if (name.empty() && path.filename() != kFinal && has_summary() &&
-            !fs::exists(path_ / kRunCheckpoints / kFinal))
+        if (name.empty() && path.filename() != kFinal && has_ended)
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
                                         (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
         if (!fs::exists(config_path()))
@@ -279,10 +279,10 @@ Json RunDirectory::summary(const std::string& run, const std::string& weights_ha
     const auto is = [&](const char* key, const std::string& value) {
       return summary.value(key, Json()) == value;
     };
-    if (has_changed(summary) || !summary.contains("metrics"))
+    if (has_changed(summary))
       why = file + ": was changed: its checksum does not match";
     else if (!is("run", run) || (!weights_hash.empty() && !is("weights_hash", weights_hash)))
-      why = file + ": belongs to another run";
+      why = file + ": is of another run, or of other weights";
     else
       return summary;
   } catch (const FileError& e) {
@@ -308,7 +308,7 @@ void RunDirectory::read_metrics(const RunState& state, const std::function<void(
       scan = scan_metrics(file, state.metrics, end, f);
     } catch (const FileError& e) {
       // A file that could be read is not what is wrong: the disk is, or memory.
-      if (fs::is_regular_file(file) && ::access(file.c_str(), R_OK) == 0) throw;
+      if (::access(file.c_str(), R_OK) == 0 && fs::is_regular_file(file)) throw;
       return remarks.push_back(fmt::format("{}; what was measured during training is left out", e.what()));
     }
     const bool comparable = !scan.begins_after(state.step);

@@ -1,4 +1,6 @@
 // What metrics.jsonl and summary.json say is shown, marked or left out; it keeps nobody from the weights.
+#include <sys/resource.h>
+
 #include "program/compare/compare.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/timeline.h"
@@ -140,6 +142,38 @@ TEST_CASE("lines after a checkpoint are compared with what the summary states", 
   CHECK_THAT(remarks[0], StartsWith(metrics.string() + ": has other values than the run wrote"));
 }
 
+TEST_CASE("lines that are missing after a checkpoint are counted by the summary", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  const auto cut = [&] {
+    const std::string text = read_file(metrics);
+    write_file(metrics, text.substr(0, text.rfind('\n', text.size() - 2) + 1));
+  };
+  const auto remarks = [&](const char* checkpoint) {
+    return read_timeline(run, open_run(run, {}, checkpoint).state).remarks;
+  };
+  using Lines = std::vector<std::string>;
+  const auto counted = [&](const char* lines) {
+    return Lines{fmt::format("{}: {} lines are there; the others are left out", metrics.string(), lines)};
+  };
+  Config config = short_run_config(12);
+  config.train.checkpoint_series = true;
+  train(config, {.directory = run.string()});
+  REQUIRE(metrics_of(run).size() == 16);
+  cut();  // the result on the test split, which comes after the last checkpoint
+  CHECK(remarks("") == counted("15 of 16"));
+  CHECK(remarks("5") == counted("15 of 16"));
+  // A file that began after a checkpoint has none of its lines.
+  fs::remove_all(run);
+  train(config, {.directory = run.string(), .stop_after = 11});
+  fs::remove(metrics);
+  resume_run(run);
+  REQUIRE(metrics_of(run).size() == 3);
+  CHECK(remarks("10") == Lines{metrics.string() + ": begins at step 12"});
+  cut();
+  CHECK(remarks("10") == counted("2 of 3"));
+}
+
 TEST_CASE("missing metrics are said, and a new file begins", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
@@ -180,6 +214,12 @@ TEST_CASE("metrics that cannot be read, or a summary that is missing, are said a
                     ": cannot be read: Is a directory; what was measured during training is left out"));
   CHECK(compare({run.string(), run.string()}).remarks.size() == 2);
   fs::remove(metrics);
+  fs::create_symlink("gone", metrics);
+  CHECK_THAT(
+      remarks_on(run),
+      Equals(metrics.string() +
+             ": cannot be read: No such file or directory; what was measured during training is left out"));
+  fs::remove(metrics);
   const fs::path other = directory / "other";
   fs::copy(run, other, fs::copy_options::recursive);
   fs::remove(other / "summary.json");
@@ -188,6 +228,31 @@ TEST_CASE("metrics that cannot be read, or a summary that is missing, are said a
         other.string() + ": has no summary.json; its numbers are left out; measure them with thimble eval " +
             other.string());
   for (const ComparedValue& row : comparison.records) CHECK_FALSE(row.differs);
+}
+
+TEST_CASE("metrics that could be read but for a limit of the process are an error", "[train]") {
+  const TemporaryDirectory directory;
+  write_file(directory / "metrics.jsonl", "{}\n");
+  const RunDirectory run = directory.path();
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  std::vector<std::string> remarks;
+  std::exception_ptr thrown;  // read later: sanitizers open files
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  try {
+    run.read_metrics(
+        RunState(), [](const Json&) {}, remarks);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(remarks.empty());
+  REQUIRE(thrown);
+  CHECK_THROWS_AS(std::rethrow_exception(thrown), CheckpointError);
+  CHECK_THROWS_WITH(std::rethrow_exception(thrown),
+                    (directory / "metrics.jsonl").string() +
+                        ": cannot be read: Too many open files; raise the limit (ulimit -n)");
 }
 
 TEST_CASE("metrics of a run that begins again are its own, or stay", "[train]") {
@@ -211,6 +276,9 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is left o
   const fs::path run = directory / "run", file = run / "summary.json";
   train(short_run_config(12), {.directory = run.string()});
   train(other_run(), {.directory = (directory / "other").string()});
+  const fs::path longer = directory / "longer";  // is the same run, trained further
+  fs::copy(run, longer, fs::copy_options::recursive);
+  train(short_run_config(14), {.directory = longer, .resume = true});
   const Checkpoint newest = checkpoint_of(open_run(run).file);
   const std::string intact = read_file(file);
   const auto summary = [&](std::vector<std::string>& remarks) {
@@ -233,10 +301,10 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is left o
   };
   Json unchecked = parse_json(intact);
   unchecked.erase("checksum");
-  for (const std::string& text : {read_file(directory / "other" / "summary.json"), changed("\"steps\"", '3'),
-                                  changed("weights_hash", 'x'), changed("\"run\"", 'x'), json_text(unchecked),
-                                  std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
-                                  std::string("{}"), std::string("3"), std::string()}) {
+  for (const std::string& text :
+       {changed("\"steps\"", '3'), changed("weights_hash", 'x'), changed("\"run\"", 'x'),
+        json_text(unchecked), std::string(intact.size(), '\0'), intact.substr(0, intact.size() / 2),
+        std::string("{}"), std::string("3"), std::string()}) {
     CAPTURE(text);
     write_file(file, text);
     std::vector<std::string> remarks;
@@ -248,6 +316,16 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is left o
     const Comparison comparison = compare({run.string(), run.string()});
     CHECK(comparison.remarks.size() == 2);
     CHECK(comparison.results.empty());
+  }
+  for (const fs::path& from : {directory / "other", longer}) {
+    CAPTURE(from);
+    write_file(file, read_file(from / "summary.json"));
+    std::vector<std::string> remarks;
+    CHECK(summary(remarks).is_null());
+    REQUIRE(remarks.size() == 1);
+    CHECK_THAT(remarks[0],
+               StartsWith(file.string() + ": is of another run, or of other weights; its numbers"));
+    CHECK(compare({run.string(), run.string()}).results.empty());
   }
   write_file(file, intact.substr(0, intact.size() / 2));
   resume_run(run);
