@@ -42,8 +42,8 @@ of_run="is a file of the run $here/run; choose another file"
 ln -s run/metrics.jsonl link
 ln -s run alias
 for file in run/config.yaml run/metrics.jsonl run/summary.json run/.lock run/checkpoints/final.safetensors \
-  run/checkpoints/step-99.safetensors run/checkpoints/best.safetensors.damaged-2 run/config.yaml.1-0.tmp link \
-  alias/data.json run/checkpoints/../data.json; do
+  run/checkpoints/step-99.safetensors run/checkpoints/best.safetensors.damaged-2 run/config.yaml.1-0.tmp \
+  run/checkpoints/final.safetensors.1-0.tmp link alias/data.json run/checkpoints/../data.json; do
   for option in --json --html; do
     keep "^thimble: $option $file: $of_run" inspect run $option $file
   done

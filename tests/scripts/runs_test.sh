@@ -45,6 +45,12 @@ t r --resume train.steps=12 --stop-after 8 2>log
 cmp r/metrics.jsonl full/metrics.jsonl
 reads r
 
+# A run that was killed before it had a config or a checkpoint begins again with its config.
+rm -rf r && mkdir r && cp full/data.json r
+refuse '^thimble: r/config.yaml: cannot be read: No such file or directory$' train r --resume
+t "$configs/reverse.yaml" "${short[@]}" --out r --resume
+[[ $(grep weights_hash r/summary.json) == "$(grep weights_hash full/summary.json)" ]] || fail "other weights of a run that begins again"
+
 # Metrics that are missing keep nobody from the run; those that differ, only from going on in the same file.
 copy half
 rm r/metrics.jsonl

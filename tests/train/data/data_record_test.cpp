@@ -175,6 +175,23 @@ TEST_CASE("a data file that config.yaml no longer names is reported", "[train]")
   CHECK(open_run(trained.run, {"task.validation_file=" + trained.file("validation.tsv")}).changes.empty());
 }
 
+TEST_CASE("another data file in config.yaml is reported unless its content is the same", "[train]") {
+  const FileRun trained;
+  const std::filesystem::path config = trained.run / "config.yaml";
+  const std::string other = trained.file("other.tsv"), named = trained.file("validation.tsv");
+  std::string text = read_file(config);
+  write_file(config, text.replace(text.find(named), named.size(), other));
+  write_file(other, pairs("w"));
+  CHECK(open_run(trained.run).changes.empty());
+  write_file(other, "w1 is\tverb\n");
+  const ModelSource source = open_run(trained.run);
+  REQUIRE(source.changes.size() == 1);
+  CHECK_THAT(source.changes[0].text, StartsWith("task.validation_file: " + named + ", ") &&
+                                         ContainsSubstring(" then; " + other + ", 11 bytes, hash "));
+  CHECK_FALSE(source.changes[0].unreadable);
+  CHECK(evaluate(source, Split::validation).sequences == 1);
+}
+
 TEST_CASE("a run cannot be resumed with other data", "[train]") {
   FileRun trained;
   trained.config.train.steps = 50;
@@ -190,6 +207,17 @@ TEST_CASE("a run cannot be resumed with other data", "[train]") {
                     ContainsSubstring("the training data has changed since the run began") &&
                         ContainsSubstring("task.file: " + trained.file("main.tsv")) &&
                         ContainsSubstring("bytes, hash ") && !ContainsSubstring("test.tsv"));
+  CHECK(tree(trained.run) == before);
+  // Splits by another rule would have lines of training in validation and test.
+  const std::string record = read_file(trained.run / "data.json");
+  Json old = parse_json(record);
+  REQUIRE(old.erase("split_rule") == 1);
+  write_file(trained.run / "data.json", json_text(old));
+  CHECK_THROWS_WITH(
+      resume({"train.steps=50", "task.file=" + trained.file("kept.tsv")}),
+      ContainsSubstring("\n  its splits were made by the hash of the token ids, and this version "
+                        "makes them by the hash of the input's text"));
+  write_file(trained.run / "data.json", record);
   CHECK(tree(trained.run) == before);
   // The same bytes in another place are the same data.
   CHECK(resume({"train.steps=50", "task.file=" + trained.file("kept.tsv")}).steps == 50);

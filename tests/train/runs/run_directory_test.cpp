@@ -77,9 +77,11 @@ TEST_CASE("a directory is a run by its format, not by its names", "[train]") {
   CHECK_FALSE(RunDirectory(project).is_run());
   CHECK_THROWS_WITH(open_run(project), EndsWith("not a run: it has no data.json"));
   CHECK_THROWS_WITH(resume_run(project), ContainsSubstring("exists and is not an empty directory"));
-  write_file(project / "data.json", "[1]");
-  CHECK_THROWS_WITH(open_run(project),
-                    EndsWith("not a run: data.json does not say \"format\": \"thimble 3\""));
+  for (const char* record : {"[1]", R"({"format": 3})", R"({"format": "text 3"})"}) {
+    write_file(project / "data.json", record);
+    CHECK_THROWS_WITH(open_run(project),
+                      EndsWith("not a run: data.json does not say \"format\": \"thimble 3\""));
+  }
   // Spacing and order of the keys do not matter.
   Json record = read_json(run / "data.json");
   record.erase("format");
@@ -200,6 +202,58 @@ TEST_CASE("a run whose last checkpoint is missing is read from the one before it
   CHECK(open_run(run).remarks.empty());
 }
 
+TEST_CASE("a checkpoint that does not state all that one of a run does is refused, and opens with --weights",
+          "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", file = run / "checkpoints" / "final.safetensors";
+  train(short_run_config(12), {.directory = run.string()});
+  const std::map<std::string, std::string> stated = SafetensorsFile(file).metadata();
+  for (const char* key : {"format", "state", "data", "weights_hash"}) {
+    CAPTURE(key);
+    std::map<std::string, std::string> metadata = stated;
+    REQUIRE(metadata.erase(key) == 1);
+    write_safetensors(file, {}, metadata);
+    CHECK_THROWS_AS(open_run(run), CheckpointError);
+    CHECK_THROWS_WITH(
+        open_run(run),
+        file.string() +
+            ": not a checkpoint of format thimble 3; open it with the version that wrote it, or with --weights");
+    CHECK(open_weights(file, "").config.train.steps == 12);
+  }
+}
+
+TEST_CASE("a checkpoint that is a link is read, and named once it leads nowhere", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", scratch = directory / "scratch",
+                 newest = run / "checkpoints" / "step-7.safetensors";
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
+  fs::rename(newest, scratch);
+  fs::create_symlink(scratch, newest);
+  CHECK(open_run(run).state.step == 7);
+  fs::remove(scratch);
+  CHECK_THROWS_AS(open_run(run), CheckpointError);
+  CHECK_THROWS_WITH(open_run(run), newest.string() + ": cannot be read: No such file or directory");
+  CHECK(open_run(run, {}, "5").state.step == 5);
+}
+
+TEST_CASE("the last step is that of the last whole line of the metrics", "[train]") {
+  const TemporaryDirectory directory;
+  const RunDirectory run = directory.path();
+  CHECK(run.last_step() == 0);
+  const std::string first = R"({"step":1,"split":"train"})", second = R"({"step":20,"split":"train"})";
+  const std::pair<std::string, std::int64_t> cases[] = {{"", 0},
+                                                        {first, 0},  // is being written
+                                                        {first + "\n", 1},
+                                                        {first + "\n" + second, 1},
+                                                        {first + "\n" + second + "\n", 20},
+                                                        {"{}\n", 0}};
+  for (const auto& [text, step] : cases) {
+    CAPTURE(text);
+    write_file(directory / "metrics.jsonl", text);
+    CHECK(run.last_step() == step);
+  }
+}
+
 TEST_CASE("a run whose only checkpoint is the best is read from there", "[train]") {
   const TemporaryDirectory directory;
   const fs::path run = directory / "run", checkpoints = run / "checkpoints";
@@ -220,7 +274,18 @@ TEST_CASE("a series of checkpoints is of one run, without those that are not", "
   train(other, {.directory = (directory / "other").string()});
   const ModelSource model = open_run(directory / "run");
   std::vector<std::string> remarks;
-  CHECK(model.run.series(model.file, remarks).size() == 5);  // 1, 2, 5, 10, 12
+  const auto steps_beside = [&](const std::shared_ptr<const SafetensorsFile>& open) {
+    std::vector<std::int64_t> steps;
+    for (const auto& [step, file] : model.run.series(open, remarks)) {
+      steps.push_back(step);
+      CHECK(file->metadata().at("step") == std::to_string(step));
+    }
+    return steps;
+  };
+  const std::vector<std::int64_t> steps = {1, 2, 5, 10, 12};
+  CHECK(steps_beside(model.file) == steps);
+  CHECK(steps_beside(open_run(directory / "run", {}, "5").file) == steps);  // the final one is opened newly
+  CHECK(steps_beside(nullptr) == steps);
   CHECK(remarks.empty());
   const fs::path checkpoints = directory / "run" / "checkpoints";
   fs::copy_file(directory / "other" / "checkpoints" / "step-5.safetensors",

@@ -241,5 +241,17 @@ TEST_CASE("a run directory is named after config and values, and not used twice"
   other.train.seed = 1;
   CHECK(unused_run_directory("reverse.yaml", other) != first.string() + "-2");
   CHECK_FALSE(fs::exists(first.string() + "-2"));  // only named
+  // A project that moves keeps its names; the same path from elsewhere is no other name for other data.
+  const auto values = [&](const fs::path& project, const fs::path& file) {
+    fs::create_directories(project);
+    fs::current_path(project);
+    Config config = run_config();
+    config.task = {.name = "file"};
+    config.task.file = file.string();
+    return named_values(config);
+  };
+  const fs::path project = directory / "project", moved = directory / "moved", data = directory / "d.tsv";
+  CHECK(values(project, project / "data" / "d.tsv") == values(moved, moved / "data" / "d.tsv"));
+  CHECK_THAT(values(project, data), ContainsSubstring("  file: " + data.string() + "\n"));
   fs::current_path(here);
 }
