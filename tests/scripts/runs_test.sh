@@ -47,7 +47,7 @@ reads r
 
 # A run that was killed before it had a config or a checkpoint begins again with its config.
 rm -rf r && mkdir r && cp full/data.json r
-refuse '^thimble: r/config.yaml: cannot be read: No such file or directory$' train r --resume
+refuse '^thimble: r/config.yaml: missing; begin again: thimble train CONFIG --out r --resume$' train r --resume
 t "$configs/reverse.yaml" "${short[@]}" --out r --resume
 [[ $(grep weights_hash r/summary.json) == "$(grep weights_hash full/summary.json)" ]] || fail "other weights of a run that begins again"
 

@@ -166,9 +166,10 @@ const std::string& RunDirectory::config_text() const {
   std::optional<std::string>& text = texts().config;
   if (text) return *text;
   return guarded([&]() -> const std::string& {
-    const std::vector<fs::path> checkpoints = checkpoint_files(path_);
-    if (fs::exists(config_path()) || checkpoints.empty()) return text.emplace(read_file(config_path()));
-    return text.emplace(to_yaml(open_checkpoint(checkpoints.front()).config));
+    require<CheckpointError>(has_config(), "{}: missing; begin again: thimble train CONFIG --out {} --resume",
+                             config_path().string(), name());
+    if (fs::exists(config_path())) return text.emplace(read_file(config_path()));
+    return text.emplace(to_yaml(open_checkpoint(checkpoint_path("")).config));
   });
 }
 
@@ -209,8 +210,7 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
       const fs::path path = checkpoint_path(name);
       try {
         Checkpoint checkpoint = open_checkpoint(path);
-        for (std::string& difference : require_own(checkpoint, true))
-          remarks.push_back(std::move(difference));
+        std::ranges::move(require_own(checkpoint, true), std::back_inserter(remarks));
         if (name.empty() && path.filename() != kFinal && has_ended)
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
                                         (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
