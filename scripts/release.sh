@@ -30,7 +30,7 @@ stage() {
   preset=static strip=strip
   [[ $1 == "$(uname -m)" ]] || preset=static-$1 strip=$1-linux-gnu-strip
   stage=build/$preset/stage
-  cmake --preset "$preset" >/dev/null
+  cmake --fresh --preset "$preset" >/dev/null # what a folder remembers of former builds changes the bytes
   CCACHE_DISABLE=1 cmake --build --preset "$preset"
   cmake -E rm -rf "$stage"
   cmake --install "build/$preset" --component program --prefix "$stage" >/dev/null
@@ -47,7 +47,10 @@ tarball() {
     --transform "s,^\.,$name," --directory "$stage" . | gzip --no-name -9 >"dist/$name.tar.gz"
 }
 
-if [[ " $* " == *" tarball "* || " $* " == *" lab "* ]]; then scripts/lab.sh; fi
+if [[ " $* " == *" tarball "* || " $* " == *" lab "* ]]; then
+  rm -f build/lab/{build.ninja,CMakeCache.txt}
+  scripts/lab.sh
+fi
 if [[ " $* " == *" tarball "* || " $* " == *" wheel "* ]]; then
   for machine in "${machines[@]}"; do
     stage "$machine"
