@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "engine/autograd/planted.h"
 #include "thimble/engine/ops.h"
@@ -60,6 +61,28 @@ TEST_CASE("a gradient too small to compare is undecided, and what the reason adv
   };
   CHECK(check_one(declared, hidden(0, 1e-3)).verdict == wrong);
   CHECK(check_one(declared, hidden(1e-3, 0)).verdict == wrong);  // the op is no constant
+  GradcheckInput large = input("x", {300});                      // compared along directions too
+  large.zero_gradient = true;
+  CHECK(check_one(large, blind(0)).verdict == ok);
+  CHECK(check_one(large, hidden(1e-3, 0)).verdict == wrong);
+}
+
+TEST_CASE("the error of a large tensor is the worst, that of a direction too", "[autograd]") {
+  GradcheckInput factors = input("x", {300});
+  for (Real& x : factors.value.values()) x = (1 + x / 10) / 2;
+  // A product is linear in each of its factors, so that differences are exact, but not along a direction.
+  const GradcheckResult result = check_one(factors, [](Tape&, Var x) {
+    const std::span<const Real> values(x.value().data, 300);
+    Real product = 1;
+    for (const Real value : values) product *= 2 * value;
+    return record(
+        "planted", {1}, {x}, [=](Var y) { *y.value().data = product; },
+        [=](Var y) {
+          for (std::size_t i = 0; i < 300; ++i) x.grad().data[i] += product / values[i] * *y.grad().data;
+        });
+  });
+  CHECK(result.verdict == ok);
+  CHECK_THAT(result.index, StartsWith("direction "));
 }
 
 TEST_CASE("a gradient that is not finite is caught", "[autograd]") {

@@ -286,6 +286,28 @@ TEST_CASE("a number that is not finite is found on any node, and its column name
   CHECK(last.first_non_finite_gradient().column == 1);
 }
 
+TEST_CASE("backward names each parameter of the tape once, when its gradient is complete", "[autograd]") {
+  ParameterStore store;
+  for (const char* name : {"a", "b", "unused"}) init_normal(store, store.add(name, {2, 2}), 3, 1);
+  AlignedVector<Real> gradients(store.size());
+  const auto gradient = [&](Parameter p) {
+    const auto first = gradients.begin() + static_cast<std::ptrdiff_t>(store.entry(p).offset);
+    return std::vector<Real>(first, first + 4);
+  };
+  Tape tape;
+  tape.bind(store, gradients);
+  const Var a = tape.parameter({0}), b = tape.parameter({1});
+  std::vector<std::pair<int, std::vector<Real>>> completed;
+  tape.backward(add(mul(a, b), scale(add(a, b), 3)), kX.matrix(), Tape::RetainGrads::leaves,
+                [&](Parameter p) { completed.emplace_back(p.index, gradient(p)); });
+  REQUIRE(completed.size() == 2);
+  CHECK((completed[0].first == 1 && completed[1].first == 0));  // the last one read is complete first
+  for (const auto& [index, values] : completed) {
+    CHECK(values == gradient({index}));
+    CHECK(values != std::vector<Real>(4));
+  }
+}
+
 TEST_CASE("a planning tape counts what a training tape takes, and runs nothing", "[autograd]") {
   ParameterStore store, shapes(Storage::shapes);
   for (ParameterStore* s : {&store, &shapes}) s->add("w", {3, 5});

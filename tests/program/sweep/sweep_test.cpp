@@ -279,6 +279,8 @@ TEST_CASE("halving compares settings at steps of evaluations before the last ste
   CHECK(halving_place("{steps: [20, 10]}") == "3:23 halving.steps");
   CHECK(halving_place("{steps: [0]}") == "3:19 halving.steps");
   CHECK(halving_place("{steps: [10], reduction_factor: 1}") == "3:42 halving.reduction_factor");
+  CHECK(halving_place("{steps: [10], reduction_factor: [3]}") == "3:42 halving.reduction_factor");
+  CHECK(halving_place("{steps: [10, [20]]}") == "3:23 halving.steps");
   CHECK(halving_place("{steps: [10], factor: 3}") == "3:24 factor");
   CHECK(halving_place("{steps: [15]}") == "3:18 halving.steps");
   CHECK(halving_place("{steps: [100]}") == "3:18 halving.steps");
