@@ -67,7 +67,7 @@ std::string found(const YamlNode& node) {
   if (node.is_map()) return "a map";
   if (node.is_list()) return "a list";
   if (!node.is_text()) return "empty";
-  const std::string text = shortened(node.text, kMaxBytes);
+  const std::string text = printable(shortened(node.text, kMaxBytes));
   return node.quoted ? '"' + text + '"' : text;
 }
 

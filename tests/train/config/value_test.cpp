@@ -171,6 +171,19 @@ TEST_CASE("texts of the command line are taken as they are", "[config]") {
   }
 }
 
+TEST_CASE("a text has no control character but the tab, and is empty only where that means something",
+          "[config]") {
+  const auto rule = [](const std::string& key, const std::string& value) {
+    return problem(fmt::format("task: {{name: file, file: a.tsv, {}: {}}}", key, value)).rule;
+  };
+  CHECK(rule("separator", R"("a\u0007b")") ==
+        R"(must be a text that is not empty, in UTF-8 without control characters, not "a\u{7}b")");
+  CHECK(rule("separator", R"("")") ==
+        R"(must be a text that is not empty, in UTF-8 without control characters, not "")");
+  CHECK(rule("no_answer", R"("a\nb")") ==
+        R"(must be a text, in UTF-8 without control characters, not "a\u{a}b")");
+}
+
 TEST_CASE("every key of a data file sets its own variable", "[config]") {
   const TableOptions o = parse(R"(
 task:
