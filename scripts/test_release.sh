@@ -53,6 +53,8 @@ fi
 prepare=unpack check "tarball" "$tarball" "a Linux" "$work/root/bin/thimble"
 grep -q '<title>' "$work/root/share/doc/thimble/thimble-lab.html" || fail "the tarball has no lab"
 ! "$work/root/bin/thimble" bench reverse --steps 5 | grep -q OpenBLAS || fail "a static program speaks of OpenBLAS"
+if THIMBLE_GEMM=openblas "$work/root/bin/thimble" gradcheck --op add >"$work/log" 2>&1; then fail "it has OpenBLAS"; fi
+grep -q 'openblas: this program was built without OpenBLAS; leave it out$' "$work/log" || fail "$(cat "$work/log")"
 
 if arm=$(ls dist/thimble-*-linux-aarch64.tar.gz 2>/dev/null) && command -v qemu-aarch64 >/dev/null; then
   keys="train.steps=100"  # of 3,900, as qemu is slow

@@ -111,12 +111,12 @@ TEST_CASE("text of the YAML stays text for readers of YAML 1.1 and 1.2", "[confi
   for (const std::string text : {"reverse", "none", "float32", "/data/own_data-2.tsv", "e5", "_x"})
     CHECK(config::yaml_text(text) == text);
   for (const std::string text :
-       {"",       "~",      "null",   "Null",   "yes",       "No",         "on",   "OFF",    "y",    "N",
-        "true",   "False",  "0",      "-1",     "1_000",     "0x10",       "0o17", "010",    "1:30", "1.5",
-        "3e-05",  ".5",     ".inf",   ".NaN",   "+1",        "2001-01-01", "a: b", "#",      "a #b", "- a",
-        "=",      "<<",     "*a",     "&a",     "!a",        "[",          "{",    "%",      "@",    "`",
-        "'",      "|",      ">",      "?",      ",",         " a",         "a ",   "\u00e9", "a\\b", "a\"b",
-        "\u0085", "\u2028", "\ufeff", "\uffff", "\U0001f600"}) {
+       {"",       "~",      "null",   "Null",   "yes",    "No",         "on",        "OFF",    "y",    "N",
+        "true",   "False",  "0",      "-1",     "1_000",  "0x10",       "0o17",      "010",    "1:30", "1.5",
+        "3e-05",  ".5",     ".inf",   ".NaN",   "+1",     "2001-01-01", "a: b",      "#",      "a #b", "- a",
+        "=",      "<<",     "*a",     "&a",     "!a",     "[",          "{",         "%",      "@",    "`",
+        "'",      "|",      ">",      "?",      ",",      " a",         "a ",        "\u00e9", "a\\b", "a\"b",
+        "\u0085", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff",     "\U0001f600"}) {
     const std::string yaml = config::yaml_text(text);
     CAPTURE(text, yaml);
     CHECK((yaml.front() == '"' && yaml.back() == '"'));
@@ -124,7 +124,8 @@ TEST_CASE("text of the YAML stays text for readers of YAML 1.1 and 1.2", "[confi
     const auto node = config::parse_yaml("key: " + yaml, report.start_of_file(), report);
     CHECK((node && node->values[0].quoted && node->values[0].text == text));
   }
-  CHECK(config::yaml_text("a\u0085\u2028\ufeff\uffff") == R"("a\u0085\u2028\ufeff\uffff")");
+  CHECK(config::yaml_text("a\u0085\u2028\u2029\ufeff\ufffe\uffff") ==
+        R"("a\u0085\u2028\u2029\ufeff\ufffe\uffff")");
 }
 
 TEST_CASE("JSON has every value with its type", "[config]") {

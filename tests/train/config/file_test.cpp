@@ -168,6 +168,8 @@ TEST_CASE("the config of a task alone has its mask and what it answers", "[confi
   CHECK(task_config("induction", {}).model.attention.mask == Mask::causal);
   CHECK(task_config("reverse", {}).model.attention.mask == Mask::none);
   CHECK(task_config("parity", {}).model.output.per == OutputPer::sequence);
+  const ModelConfig dates = task_config("dates", {}).model;
+  CHECK((dates.output.per == OutputPer::next && dates.attention.mask == Mask::causal));
   CHECK_THROWS_AS(task_config("nothing", {}), ConfigError);
 }
 
