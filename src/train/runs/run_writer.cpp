@@ -18,14 +18,14 @@ namespace {
 
 constexpr const char *kDamaged = ".damaged", *kReplaced = ".replaced";
 
-// Returns whether a run may have left the file before its first checkpoint.
+// Returns whether a run may have left the file before its data.json.
 bool is_leftover(const fs::path& path) {
   return path.filename() == DirectoryLock::kFile || path.filename() == kRunCheckpoints ||
-         path.filename() == kDataRecord || path.extension() == ".tmp";
+         path.extension() == ".tmp";
 }
 
 // Returns whether the directory is empty except for its lock, or with `resume` for what a run creates before
-// its first checkpoint.
+// its data.json.
 bool is_unused(const fs::path& directory, bool resume) {
   return fs::is_directory(directory) &&
          std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
@@ -44,14 +44,14 @@ std::string run_of(const std::map<std::string, std::string>& metadata) {
 
 enum class Origin { own, foreign, damaged };
 
-// Returns whose checkpoint it is. Reads all of one that its header does not show to be the run's own: it may be damaged.
+// Returns whose checkpoint it is. Reads all of one whose header does not name the run: it may be damaged.
 // Throws FileError for one that cannot be read.
 Origin origin_of(const fs::path& path, const std::string& identity) {
   const auto file = std::make_shared<const InputFile>(path);
   try {
     if (run_of(read_safetensors_metadata(*file, path.string())) == identity) return Origin::own;
-    return run_of(SafetensorsFile(file, path.string()).metadata()) == identity ? Origin::own
-                                                                               : Origin::foreign;
+    const SafetensorsFile whole(file, path.string());
+    return Origin::foreign;
   } catch (const CheckpointError&) {
     return Origin::damaged;
   }
@@ -116,7 +116,7 @@ void RunWriter::require_same_config(bool any_rate) const {
 void RunWriter::choose_checkpoint(bool any_rate) {
   std::vector<fs::path> files = checkpoint_files(run_.path());
   std::size_t damaged = 0;
-  for (; !newest_ && damaged < files.size(); ++damaged) {
+  for (; damaged < files.size(); ++damaged) {
     const auto file =
         std::make_shared<const InputFile>(files[damaged]);  // one that cannot be read is not damaged
     std::shared_ptr<const SafetensorsFile> tensors;

@@ -30,6 +30,10 @@ TEST_CASE("changes on resuming are lines of the metrics, and older checkpoints s
   Config other = short_run_config(16);
   other.train.optimizer.lr = 0.25;
   CHECK_THROWS_AS(train(other, {.directory = run.string(), .resume = true}), ConfigError);
+  Config wider = other;
+  wider.model.d_ff = 7;
+  CHECK_THROWS_WITH(train(wider, {.directory = run.string(), .resume = true, .new_rate = true}),
+                    ContainsSubstring("\n  model.d_ff: ") && !ContainsSubstring("train.optimizer.lr"));
   train(other, {.directory = run.string(), .resume = true, .stop_after = 13, .new_rate = true});
   CHECK(open_run(run).remarks.empty());
   CHECK(open_run(run).state.step == 13);
@@ -204,6 +208,14 @@ TEST_CASE("what a run leaves before its first checkpoint can be resumed", "[trai
   fs::copy_file(whole / "data.json", run / "data.json");
   const TrainResult result = train(short_run_config(12), {.directory = run.string(), .resume = true});
   CHECK(result.weights_hash == expected.weights_hash);
+  // A data.json that is no run's is of somebody else.
+  const fs::path other = directory / "other";
+  fs::create_directory(other);
+  write_file(other / "data.json", "{}");
+  const auto before = tree(other);
+  CHECK_THROWS_WITH(train(short_run_config(12), {.directory = other.string(), .resume = true}),
+                    other.string() + ": exists and is not an empty directory; choose another with --out");
+  CHECK(tree(other) == before);
 }
 
 TEST_CASE("a copy by hard links keeps its bytes while the run goes on, and the other way round", "[train]") {
