@@ -198,7 +198,6 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
 }
 
 void TrainingRun::log_changes() {
-  if (!writer_->newest()) return;
   const Json from = to_json(writer_->newest()->config), to = to_json(config_);
   for (const Difference& change : changes()) {
     if (!change.key.starts_with("train.") || change.key == "train.threads") continue;

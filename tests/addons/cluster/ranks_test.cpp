@@ -287,6 +287,35 @@ TEST_CASE("a run that is stopped and resumed with other numbers of ranks is the 
   CHECK(ranks["ranks"] == 2);
 }
 
+TEST_CASE("one rank draws samples, and writes those that one process does", "[train][ranks]") {
+  const TemporaryDirectory folder;
+  const auto directory = [&](const char* name) { return (folder / name).string(); };
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += std::to_string(i * i) + "\n";
+  write_file(directory("squares.txt"), lines);
+  const Config config = open_config_text(R"(
+task: {name: text, file: squares.txt, length: 6}
+model: {d_model: 8, heads: 1, d_ff: 8, attention: {mask: causal}}
+train: {steps: 4, batch: 8, shards: 2, threads: 1, sample_every: 2}
+)",
+                                         directory("config.yaml"));
+  train(config, {.directory = directory("alone")});
+  struct Samples : TrainObserver {
+    void on_samples(std::int64_t step, const std::vector<std::string>&) override { steps.push_back(step); }
+    std::vector<std::int64_t> steps;
+  };
+  std::array<Samples, 2> samples;
+  require_success(run_ranks(2, [&](Communicator& ranks) {
+    train(config, {.directory = directory("ranks"),
+                   .observer = &samples[static_cast<std::size_t>(ranks.rank())],
+                   .make_head_log = {},
+                   .ranks = &ranks});
+  }));
+  CHECK(samples[0].steps == std::vector<std::int64_t>{2, 4});
+  CHECK(samples[1].steps.empty());
+  CHECK(timeless_metrics(directory("ranks")) == timeless_metrics(directory("alone")));
+}
+
 TEST_CASE("an error of one rank ends all of them", "[train][ranks]") {
   Config config = small_config();
   config.train.optimizer.lr = sizeof(Real) == 8 ? 1e200 : 1e30;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "catch.h"
+#include "thimble/inspect/timeline.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/config/small_config.h"
@@ -33,6 +34,32 @@ inline void replace_in_file(const fs::path& file, const std::string& from, const
 
 inline TrainResult resume_run(const fs::path& run) {
   return train(open_config((run / "config.yaml").string()), {.directory = run.string(), .resume = true});
+}
+
+// Returns the text with another digit in a number.
+inline std::string with_other_digit(std::string text, std::size_t at) {
+  text[at] = text[at] == '7' ? '8' : '7';
+  return text;
+}
+
+inline std::string remarks_on(const fs::path& run) {
+  std::string all;
+  for (const std::string& remark : read_timeline(run, open_run(run).state).remarks) all += remark;
+  return all;
+}
+
+struct Remarks : TrainObserver {
+  void on_remark(const std::string& remark) override { all += remark; }
+  std::string all;
+};
+
+inline TrainResult resume(const fs::path& run, std::string* remarks = nullptr, bool new_metrics = false) {
+  Remarks observer;
+  const TrainResult result =
+      train(open_config((run / "config.yaml").string()),
+            {.directory = run, .resume = true, .observer = &observer, .new_metrics = new_metrics});
+  if (remarks != nullptr) *remarks = observer.all;
+  return result;
 }
 
 }  // namespace thimble

@@ -19,32 +19,6 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// Returns the text with another digit in a number.
-std::string with_other_digit(std::string text, std::size_t at) {
-  text[at] = text[at] == '7' ? '8' : '7';
-  return text;
-}
-
-std::string remarks_on(const fs::path& run) {
-  std::string all;
-  for (const std::string& remark : read_timeline(run, open_run(run).state).remarks) all += remark;
-  return all;
-}
-
-struct Remarks : TrainObserver {
-  void on_remark(const std::string& remark) override { all += remark; }
-  std::string all;
-};
-
-TrainResult resume(const fs::path& run, std::string* remarks = nullptr, bool new_metrics = false) {
-  Remarks observer;
-  const TrainResult result =
-      train(open_config((run / "config.yaml").string()),
-            {.directory = run, .resume = true, .observer = &observer, .new_metrics = new_metrics});
-  if (remarks != nullptr) *remarks = observer.all;
-  return result;
-}
-
 Config other_run() {
   Config config = short_run_config(12);
   config.train.seed = 1;
@@ -98,6 +72,7 @@ TEST_CASE("metrics that differ are shown and marked, and resumed only with a new
         with_other_digit(intact, intact.rfind("loss\":") + 9),
         replaced(intact, "\"split\":\"train\"", "\"split\":\"brain\""),
         replaced(intact, "{\"step\":3,", "{\"step\":3 3,"),
+        replaced(intact, "{\"step\":3,", "{\"step\":\"3\","),
         std::string(intact.size(), '\0') + "\n",
     };
     for (const std::string& text : broken) {
@@ -172,6 +147,17 @@ TEST_CASE("lines that are missing after a checkpoint are counted by the summary"
   CHECK(remarks("10") == Lines{metrics.string() + ": begins at step 12"});
   cut();
   CHECK(remarks("10") == counted("2 of 3"));
+}
+
+TEST_CASE("of several invalid lines of metrics, the first is named", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", metrics = run / "metrics.jsonl";
+  train(short_run_config(4), {.directory = run.string()});
+  std::string text = read_file(metrics);
+  text = replaced(text, "{\"step\":2,", "{\"step\":\"2\",");
+  write_file(metrics, replaced(text, "{\"step\":3,", "{\"step\":[3],"));
+  CHECK(read_timeline(run, open_run(run).state).remarks ==
+        std::vector{metrics.string() + ": line 2 is no object of step and split, so it is left out"});
 }
 
 TEST_CASE("missing metrics are said, and a new file begins", "[train]") {
@@ -327,9 +313,18 @@ TEST_CASE("a summary that was changed, cut, zeroed or is another run's is left o
                StartsWith(file.string() + ": is of another run, or of other weights; its numbers"));
     CHECK(compare({run.string(), run.string()}).results.empty());
   }
-  write_file(file, intact.substr(0, intact.size() / 2));
-  resume_run(run);
-  CHECK(summary(none).at("steps") == 12);
+  const std::string metrics = timeless_metrics(run);
+  for (const std::string& text : {intact.substr(0, intact.size() / 2), changed("\"steps\"", '3')}) {
+    CAPTURE(text);
+    write_file(file, text);
+    std::string remarks;
+    resume(run, &remarks);
+    CHECK(remarks == file.string() + ": was changed; set aside");
+    CHECK(read_file(file.string() + ".damaged") == text);
+    CHECK(summary(none).at("steps") == 12);
+    CHECK(timeless_metrics(run) == metrics);
+    fs::remove(file.string() + ".damaged");
+  }
 }
 
 TEST_CASE("a leak that was found is in the state", "[train]") {
