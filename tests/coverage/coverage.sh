@@ -12,7 +12,7 @@ cmake --build --preset coverage
 rm -rf "$build/profiles"
 export LLVM_PROFILE_FILE="$build/profiles/%4m.profraw"
 # Threads that share one CPU lose no counts: each count is one instruction.
-tests='unit_(common|f32|f64)(_slow)?|gradcheck|gradcheck_model|cli|cases|data|paths|own_files|runs|upgrade|text|predictions'
+tests='unit_(common|f32|f64|cluster)(_slow)?|gradcheck|gradcheck_model|cli|cases|data|paths|own_files|runs|upgrade|text|predictions'
 taskset --cpu-list 0 ctest --test-dir "$build" --output-on-failure -R "^($tests|sweep|compare|outputs|streams)\$"
 # What the environment chooses once per process; tests of the label fast compare the results.
 for target in avx2 sse4 baseline; do THIMBLE_TARGET=$target "$build/thimble" gradcheck >"$build/gradcheck.txt"; done
