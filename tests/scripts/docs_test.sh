@@ -2,8 +2,9 @@
 # Runs the commands that the documentation shows (its ```sh blocks): README.md, the pages of docs/README.md in their
 # order, CONTRIBUTING.md. All run in one folder that resembles the source tree, is emptied at the start and keeps its
 # runs, so two pages cannot train different models into one run. A ```text block that follows holds lines that they print;
-# "..." stands for what is left out, times may differ, and blocks of other things have no language. Commands that install, build or test are not run, since
-# other checks do; the script or preset that they name must exist. Of mpirun only its command is run. A command with the placeholder NAME is not run either.
+# "..." stands for what is left out, times may differ, and blocks of other things have no language. Commands that install,
+# build or test are not run, since other checks do; the script or preset that they name must exist. Of mpirun only its
+# command is run. A command with the placeholder NAME is not run either.
 # Every page must be in the index, and every link between pages must lead to a file and to a heading.
 # Usage: docs_test.sh THIMBLE_BINARY SOURCE_DIR FOLDER
 set -euo pipefail
@@ -90,7 +91,7 @@ compare() {
   compared=$((compared + 1))
   grep -qxE -- "$pattern" "$printed" && return
   echo "$page:$1: is not printed: $2" >&2
-  ((wrong > 0 && compares == 2)) || sed 's/^/  printed: /' "$printed" >&2
+  ((compares == 2)) || sed 's/^/  printed: /' "$printed" >&2
   wrong=$((wrong + 1)) compares=2  # what is printed is shown once a block
 }
 

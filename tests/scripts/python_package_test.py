@@ -362,4 +362,5 @@ def test_command_lines_have_one_owner():
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestUnknownMarkWarning", *(["-m", "not slow"] if sys.argv[3:] != ["all"] else [])]))
+    sample = [] if sys.argv[3:] == ["all"] else ["-m", "not slow"]
+    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", "-o", "markers=slow: takes seconds", *sample]))
