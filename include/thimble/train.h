@@ -18,6 +18,7 @@
 #include "thimble/train/run_directory.h"
 #include "thimble/train/run_state.h"
 #include "thimble/train/safetensors.h"
+#include "thimble/train/source.h"
 #include "thimble/train/statistics.h"
 #include "thimble/train/task.h"
 #include "thimble/train/tokenization.h"

@@ -13,7 +13,9 @@ Checkpoint = Union[str, int, None]  # "best", "final" or a step; None for the ne
 
 
 def value(x: Any) -> str:
-    """A value as the program reads it: texts and paths as they are, anything else as JSON, which is YAML."""
+    """A value as the program reads it: texts and paths as they are, None as nothing, anything else as JSON, which is YAML."""
+    if x is None:
+        return ""
     if isinstance(x, str) or hasattr(x, "__fspath__"):
         return os.fspath(x)
     try:

@@ -86,12 +86,13 @@ def final_norm(config):
 
 
 def output_net(config, shapes):
-    channels, vocabulary = config["d_model"], shapes["token_embedding.weight"][0]
-    hidden = config["output"]["hidden"]
+    channels, hidden = config["d_model"], config["output"]["hidden"]
+    name = "output.3.weight" if hidden else "output.weight"
+    outputs = shapes.get(name, shapes["token_embedding.weight"])[0]
     if not hidden:
-        return nn.Linear(channels, vocabulary)
+        return nn.Linear(channels, outputs)
     return nn.Sequential(nn.Linear(channels, hidden), nn.LayerNorm(hidden, norm_epsilon(config)), nn.ReLU(),
-                         nn.Linear(hidden, vocabulary))
+                         nn.Linear(hidden, outputs))
 
 
 def add_embeddings(module, shapes):

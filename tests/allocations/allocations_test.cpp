@@ -17,6 +17,7 @@
 #include "inspect/scores/score_observer.h"
 #include "thimble/inspect/inspect.h"
 #include "train/config/small_config.h"
+#include "train/data/table/table.h"
 #include "train/files/progress.h"
 #include "train/step/cost.h"
 #include "train/step/trainer.h"
@@ -87,7 +88,7 @@ void* show(void* p) {
   return p;
 }
 
-int allocations_from_third_step(Config config, std::int64_t threads) {
+int allocations_from_third_step(OpenConfig config, std::int64_t threads) {
   config.train.threads = threads;
   Trainer trainer(config);
   trainer.step();
@@ -138,6 +139,35 @@ TEST_CASE("an allocation in the middle of training would be seen", "[allocations
   CHECK(allocations_of([&] { Trainer fresh(small_config()); }) > 0);  // asks for the memory of its steps
 }
 
+namespace {
+
+// Rows of 1 to 18 tokens and one of 200, whose micro-batches differ from step to step.
+OpenConfig own_data(ModelKind kind) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) {
+    const auto sequence = [&](int length) {
+      std::string tokens = std::to_string(i % 30);
+      for (int t = 1; t < length; ++t) tokens += fmt::format(" {}", (i + t) % 30);
+      return tokens;
+    };
+    text += sequence(i == 100 ? 200 : 1 + i * 5 % 18) + "\t" +
+            sequence(kind == ModelKind::encoder ? 1
+                     : i == 200                 ? 150
+                                                : 1 + i * 7 % 13) +
+            "\n";
+  }
+  OpenConfig config = kind == ModelKind::recurrent ? recurrent_config(Score::additive) : small_config();
+  config.source = std::make_shared<Table>(DataTexts{.main = {"t.tsv", text}});
+  config.task = config.source->config();
+  config.data = {.train = kAll, .validation = kAll, .test = kAll};
+  config.model.kind = kind;
+  config.model.output.per = kind == ModelKind::encoder ? OutputPer::sequence : OutputPer::next;
+  config.train.batch = 59;
+  return config;
+}
+
+}  // namespace
+
 TEST_CASE("from its third step on, training takes nothing from the heap", "[allocations]") {
   Config gelu = small_config();
   gelu.model.norm = NormOrder::pre;
@@ -157,15 +187,19 @@ TEST_CASE("from its third step on, training takes nothing from the heap", "[allo
   sgd.train.clip_norm = 1;
   Config recurrent = recurrent_config(Score::additive);
   recurrent.model.dropout = recurrent.model.attention.dropout = 0.1;
-  const std::pair<std::string, Config> cases[] = {{"encoder-decoder", writing_config()},
-                                                  {"recurrent, additive", recurrent},
-                                                  {"recurrent, general", recurrent_config(Score::general)},
-                                                  {"post-norm", small_config()},
-                                                  {"pre-norm, GELU, dropout", gelu},
-                                                  {"everything", rich_config()},
-                                                  {"uneven", uneven},
-                                                  {"weights not kept", unkept},
-                                                  {"SGD", sgd}};
+  const std::pair<std::string, OpenConfig> cases[] = {
+      {"own data", own_data(ModelKind::encoder)},
+      {"own pairs", own_data(ModelKind::encoder_decoder)},
+      {"own pairs, recurrent", own_data(ModelKind::recurrent)},
+      {"encoder-decoder", writing_config()},
+      {"recurrent, additive", recurrent},
+      {"recurrent, general", recurrent_config(Score::general)},
+      {"post-norm", small_config()},
+      {"pre-norm, GELU, dropout", gelu},
+      {"everything", rich_config()},
+      {"uneven", uneven},
+      {"weights not kept", unkept},
+      {"SGD", sgd}};
   for (const auto& [name, config] : cases) {
     for (const std::int64_t threads : {1, 2}) {
       CAPTURE(name, threads);

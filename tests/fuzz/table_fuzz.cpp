@@ -32,7 +32,10 @@ std::string lines(const Table& table, std::int64_t first, std::int64_t last) {
 void check_again(const Table& table) {
   const auto [train, validation, test] = table.splits();
   std::string vocabulary;
-  for (const std::string& token : table.tokens()) vocabulary += token + "\n";
+  for (const std::string& token : table.tokens()) {
+    if (token.find_first_of(" \t\r\n") != token.npos) return;  // no line of a vocabulary file
+    vocabulary += token + "\n";
+  }
   const Table again({.main = {"FILE.jsonl", lines(table, 0, train)},
                      .validation = {{"V.jsonl", lines(table, train, train + validation)}},
                      .test = {{"T.jsonl", lines(table, train + validation, table.rows())}},
@@ -61,10 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   texts.resize(4);
   const auto file = [&](std::size_t i, std::string name) {
     name += texts[i].starts_with('{') ? ".jsonl" : ".tsv";
-    return texts[i].empty() ? std::nullopt : std::optional(TableText{name, texts[i]});
+    return texts[i].empty() ? std::nullopt : std::optional(DataText{name, texts[i]});
   };
   try {
-    const Table table({.main = file(0, "FILE").value_or(TableText{"FILE.tsv", ""}),
+    const Table table({.main = file(0, "FILE").value_or(DataText{"FILE.tsv", ""}),
                        .validation = file(1, "V"),
                        .test = file(2, "T"),
                        .vocabulary = file(3, "VOCABULARY")});

@@ -22,7 +22,7 @@ namespace hand_made {
 using namespace thimble;
 
 struct HandMade {
-  Config config;
+  OpenConfig config;
   std::function<void(Model&)> set_weights;  // of a model of that config, whose parameters are zero
 };
 
@@ -216,11 +216,10 @@ inline HandMade fixed_position() {
     for (int p = 0; p < 5; ++p) rows += std::string(p > 0 ? " " : "") + input[4];
     rows += "\n";
   }
-  TaskConfig task{.name = "file"};
-  TableTexts texts;
+  DataTexts texts;
   texts.main = {"rows.tsv", rows};
-  task.rows = std::make_shared<const Table>(texts);
-  return {hand_made_config(task, 4, 5), [](Model& model) {
+  const OpenConfig config(hand_made_config({.name = "file"}, 4, 5), std::make_shared<const Table>(texts));
+  return {config, [](Model& model) {
             Maker make(model);
             make.start_layer(0, 2);
             for (std::int64_t t = 0; t < make.vocabulary(); ++t) make.ask(0, make.token(t), kSharp);

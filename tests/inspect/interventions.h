@@ -18,7 +18,7 @@ constexpr double kTolerance = sizeof(Real) == 8 ? 1e-10 : 2e-5;
 
 // A model after some steps, with biases that are not 0.
 struct Trained {
-  explicit Trained(Config config, std::int64_t sequences = 60, int steps = 30)
+  explicit Trained(OpenConfig config, std::int64_t sequences = 60, int steps = 30)
       : trainer(config), evaluator(config) {
     evaluator.select(Split::test, sequences);
     for (int i = 0; i < steps; ++i) trainer.step();

@@ -23,7 +23,7 @@ inline Config deep_config() {
 
 // A model after some steps of training, and its weights on disk.
 struct SavedModel {
-  explicit SavedModel(const Config& config, int steps = 5)
+  explicit SavedModel(const OpenConfig& config, int steps = 5)
       : trainer(config), source{config, directory / "weights"} {
     for (int i = 0; i < steps; ++i) trainer.step();
     save_weights(source.weights, trainer.model().parameters(), {});
@@ -34,7 +34,7 @@ struct SavedModel {
 };
 
 // Returns the report on a model of that config, whose weights are set by a function.
-inline InspectReport inspect_weights(const Config& config, const std::function<void(Model&)>& set_weights,
+inline InspectReport inspect_weights(const OpenConfig& config, const std::function<void(Model&)>& set_weights,
                                      const InspectOptions& options = {.sequences = 60, .examples = 0}) {
   const TemporaryDirectory directory;
   const std::unique_ptr<Model> model = make_model(config.model, make_dataset(config));
@@ -45,7 +45,7 @@ inline InspectReport inspect_weights(const Config& config, const std::function<v
 
 // A model with biases that are not 0, and its weights on disk.
 struct Saved {
-  explicit Saved(const Config& config, int steps = 20)
+  explicit Saved(const OpenConfig& config, int steps = 20)
       : trained(config, 60, steps), source{config, directory / "weights"} {
     save_weights(source.weights, trained.parameters(), {});
   }

@@ -74,8 +74,8 @@ refuse 'symbols 10: must be a square number' tasks anomaly
 grep -q '^Tokens are the cells of a square' <<<"$output" || fail "thimble tasks anomaly does not define it" "$output"
 
 # An error is wrapped at 80 columns on a terminal, and one line elsewhere.
-expect 2 '.{81}' trace run "1 12"
-on_terminal=$(script -qec "'$thimble' trace run '1 12'" /dev/null </dev/null | tr -d '\r') || true
+expect 2 '.{81}' trace run "1 1x"
+on_terminal=$(script -qec "'$thimble' trace run '1 1x'" /dev/null </dev/null | tr -d '\r') || true
 ! grep -E '.{81}' <<<"$on_terminal" || fail "an error is wider than a terminal" "$on_terminal"
 [[ $(tr '\n' ' ' <<<"$on_terminal") == "$output " ]] || fail "a terminal gets another error" "$on_terminal"
 

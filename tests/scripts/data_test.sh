@@ -11,7 +11,7 @@ model=(model.output.per=sequence model.d_model=16 train.steps=60 train.batch=32 
 echo '{}' >empty.yaml
 
 # Classification with the default output: one problem, with the key to set.
-refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence \(and 299 more lines like it\)$' \
+refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence \(and 299 more lines like it: 2, 3, 4, \.\.\.\)$' \
   train empty.yaml task.name=file task.file=words.tsv
 # An encoder-decoder has only one output. Oddities of the file are reported.
 expect 0 '^thimble: .*words.tsv:31: same input and target as in .*words.tsv:1 \(and 269 more\)' \
@@ -86,7 +86,8 @@ expect 0 '2/2' sweep s.yaml "${short[@]}" --out sweep
 expect 0 '^resuming from step 10$' train run.yaml "${short[@]}" --resume
 # It is the same data, or it is not used.
 echo 'w1 was	0' >>words.tsv
-expect 2 'the training data has changed since the run began' train runs/other --resume train.steps=70
+expect 2 'project/words.tsv: the data file of the run is gone' eval runs/other
+expect 2 'project/words.tsv: cannot be read' train runs/other --resume train.steps=70
 mv words.tsv away.tsv
 expect 2 '^thimble: .*/project/words.tsv: cannot be read' train runs/other --resume train.steps=70
 echo '[' >runs/other/data.json
@@ -97,7 +98,7 @@ cd ..
 rm words.tsv
 expect 0 '^prediction' trace run "w4 is"
 grep -q '^the splits are those of the files that can be read; ' <<<"$output" || fail "other splits" "$output"
-expect 2 'words.tsv: cannot be read: .*' eval run --split test
+expect 2 'words.tsv: the data file of the run is gone' eval run --split test
 grep -q 'so the test split is empty; restore the file, or set another with task.file or task.test_file' \
   <<<"$output" || fail "no remedy" "$output"
 expect 0 '^0\.[0-9]+  ' generate pair --input "w4 is"

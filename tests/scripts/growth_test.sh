@@ -69,7 +69,7 @@ for file in many.jsonl many.tsv "few.tsv, vocabulary_file: vocabulary.txt"; do
 done
 grows safetensors 2 'unexpected tensor' eval --config copy.yaml --weights many.safetensors
 grows metadata 2 'there is no tensor' eval --config copy.yaml --weights many.safetensors
-grows objects 2 'must be a list of texts and integers' tasks --config jsonl.yaml
+grows objects 2 'must be a text, an integer of 64 bits' tasks --config jsonl.yaml
 grows keys 2 'unknown key' tasks --config jsonl.yaml
 grows json_rows 0 . tasks --config jsonl.yaml
 grows tokens 0 . tasks --config tsv.yaml

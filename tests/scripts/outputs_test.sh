@@ -71,7 +71,7 @@ for file in sweep.json data.json summary.json metrics.jsonl checkpoints/final.sa
   [[ -d ${file%/*} ]] || file=project/$file
   for try in 1 2; do expect 0 '' eval run --json $file; done
 done
-for text in '{"format": "thimble 4"}' '{"format": "thimble 3"' '"thimble 3"' '{"format": ["thimble 3"]}'; do
+for text in '{"format": "thimble 5"}' '{"format": "thimble 3"' '"thimble 3"' '{"format": ["thimble 3"]}'; do
   echo "$text" >project/data.json
   expect 0 '' eval run --json project/summary.json
 done

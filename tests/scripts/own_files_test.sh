@@ -20,7 +20,7 @@ expect 0 'trains on 100 of 5[0-9][0-9] lines; .* read each 12.8 times' train "${
 said 'an evaluation reads 20 of [0-9]+ validation lines'
 expect 0 'task.file|data.train|data.validation' compare whole some --sequences 9
 said 'data.train'
-expect 0 '^20 of [0-9]+ test sequences: loss' inspect whole --sequences 20
+expect 0 '^20 of [0-9]+ test sequences, a random sample: loss' inspect whole --sequences 20
 expect 0 'read [0-9]+ % of them, once; for all of them set train.steps=1[0-9]' train "${small[@]}" task.file=sorted.tsv train.steps=5 --out few
 steps=$(grep -o 'train.steps=[0-9]*' <<<"$output")
 expect 0 'read each 1.0 times' train "${small[@]}" task.file=sorted.tsv "$steps" --out enough

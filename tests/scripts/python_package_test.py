@@ -358,7 +358,7 @@ def test_command_lines_have_one_owner():
     for file in (source / "python" / "thimble").glob("*.py"):
         if file.name != "_arguments.py":
             assert not names.search(file.read_text()) or file.name.endswith("_torch.py"), file
-    assert _arguments.words({"a": [1, "x"], "b": True, "c": None, "d": "x y"}) == ['a=[1, "x"]', "b=true", "c=null", "d=x y"]
+    assert _arguments.words({"a": [1, "x"], "b": True, "c": None, "d": "x y"}) == ['a=[1, "x"]', "b=true", "c=", "d=x y"]
 
 
 if __name__ == "__main__":

@@ -71,6 +71,9 @@ expect 1 '"name": "refuted"' --quick --quiet --json - --out kept
 [[ $output == "{"*"}" ]] || fail "standard output is not JSON alone" "$output"
 ! grep -q '"name": "slow"' <<<"$output" || fail "--quick runs what is not quick"
 expect 0 '^slow, control$' --list
+expect 0 '^slow, control$' --out nothing
+expect 0 '^thimble reproduce NAME runs one of them, thimble reproduce all runs every one$'
+[[ ! -e nothing ]] || fail "a list wrote something"
 grep -q '^holds, golden, quick$' <<<"$output" || fail "holds is not in the list" "$output"
 
 # An experiment whose runs read the file of --data: without it, it is left out of all and refused by name.
@@ -86,7 +89,7 @@ conditions: [{value: labels, above: 100}]
 END
 for i in {1..200}; do echo "w$i"; done >t.txt
 expect 0 '^  requires --data FILE: a text of words, a line each$' --list
-expect 1 'read: skipped, as it requires --data FILE: a text of words, a line each' --out kept --json skipped.json
+expect 1 'read: skipped, as it requires --data FILE: a text of words, a line each' all --out kept --json skipped.json
 grep -q '"needs": "a text of words, a line each"' skipped.json || fail "not skipped" "$(cat skipped.json)"
 expect 2 'read requires --data FILE: a text of words, a line each' read
 expect 2 '--data is for one experiment that requires a file; name it' holds --data t.txt

@@ -115,7 +115,7 @@ for columns in WIDTHS:
     assert "matched by overlap" in words(compared) and "train.seed" in compared and "█" in compared, compared
     compared = show(columns, "compare", f"sweep{columns}")
     assert "  min" in compared and "train.optimizer.lr" in compared, compared
-    reproduced = show(columns, "reproduce", "--out", f"reproduce{columns}", "--jobs", "2")
+    reproduced = show(columns, "reproduce", "all", "--out", f"reproduce{columns}", "--jobs", "2")
     assert "late_loss_of_the_longer_run" in reproduced and "PASS" in reproduced, reproduced
     assert "which is what every training run should show." in words(show(columns, "reproduce", "--list"))
     for arguments in (["tasks"], ["tasks", "induction"], ["tasks", "--config", "own.yaml"], ["config", "cost", "own.yaml"],
@@ -129,6 +129,18 @@ for columns in WIDTHS:
     error = show(columns, "trace", f"run{columns}", "nothing", status=2)
     assert words(error).startswith("thimble: input: there is no token nothing"), error
     show(columns, "train", "own.yaml", "model.head=2", "train.stps=5", status=2)
+
+# A text with control characters: the terminal gets its tabs, and the rest escaped; elsewhere it is as it is.
+with open("controls.txt", "w") as file:
+    file.writelines(f"{i}\x1b[31m\t{i}\n" for i in range(200))
+subprocess.run([thimble, "train", f"{source}/configs/names.yaml", "task.file=controls.txt", "train.steps=2", "train.batch=8",
+                "train.schedule.warmup=0", "--out", "controls", "--quiet"], check=True)
+for arguments in (["generate", "controls", "--prompt", "1\x1b[31m\t"], ["generate", "controls", "--prompt", "1\x1b[31m\t", "--samples", "2"],
+                  ["eval", "controls", "--predictions", "-"], ["eval", "controls", "--predictions", "/dev/stdout"]):
+    status, output = run(80, *arguments)
+    assert status == 0 and "\x1b" not in output and "\t" in output and "\\u{1b}[31m" in output, (arguments, output)
+    piped = subprocess.run([thimble, *arguments], check=True, capture_output=True, text=True).stdout
+    assert "\x1b[31m" in piped and "u{1b}" not in piped, (arguments, piped)
 
 # Where the locale has no UTF-8, all that is thimble's own is ASCII, on a terminal and elsewhere; what the user wrote stays.
 ascii_only = {"LC_ALL": "C"}

@@ -65,6 +65,7 @@ class Model {
   const ParameterStore& parameters() const { return store_; }
   const ModelConfig& config() const { return config_; }
   std::int64_t vocabulary() const { return sizes_.vocabulary; }
+  std::int64_t outputs() const { return sizes_.outputs > 0 ? sizes_.outputs : sizes_.vocabulary; }
   std::int64_t max_length() const { return sizes_.length; }
 
  protected:

@@ -49,26 +49,25 @@ struct ModelConfig {
   double position_std = 1;   // standard deviation of initial learned positions
   // Standard deviation of all initial matrices, embeddings included, with biases 0; 0: those above and PyTorch's.
   double init_std = 0;
-  // Divides that of the projections into the residual stream by sqrt(2 layers), as GPT-2 (Radford et al. 2019,
-  // section 2.3).
+  // Divides that of the projections into the residual stream by sqrt(2 layers) (Radford et al. 2019, 2.3).
   bool init_scaled = false;
   Mixer mixer = Mixer::attention;
   std::int64_t window = 3;  // positions in the window of a convolution
   AttentionConfig attention{};
   double dropout = 0;  // of the embedding and of every sub-layer's output, in [0, 1)
   OutputConfig output{};
-  // Rows of trained tables of learned positions, of the sequence and of the source; 0: as many as the task
-  // has positions.
+  // Rows of trained tables of learned positions, of the sequence and of the source; 0: as the task needs.
   std::int64_t trained_length = 0, trained_source_length = 0;
 
   AttentionSizes attention_sizes() const { return resolve(attention, d_model, heads); }
 };
 
-// The sizes of the inputs of a model.
+// The sizes of the inputs and outputs of a model.
 struct ModelSizes {
   std::int64_t vocabulary;         // V
   std::int64_t length;             // the longest sequence, T
   std::int64_t source_length = 0;  // the longest source, S, of an encoder-decoder
+  std::int64_t outputs = 0;        // of an encoder; 0: one for each token of the vocabulary
 };
 
 }  // namespace thimble

@@ -25,8 +25,9 @@ struct ForwardTrace {
   std::vector<std::int32_t> source;       // (S); empty in an encoder-only model
   std::vector<std::int32_t> targets;      // (R), kIgnore without a label; empty when unknown
   std::vector<std::int32_t> predictions;  // (R), the most probable
-  std::vector<double> logits;             // (R, V)
-  std::vector<double> probabilities;      // (R, V)
+  std::vector<std::int32_t> outputs;  // (V) of a model whose outputs are answers: their tokens; else empty
+  std::vector<double> logits;         // (R, V)
+  std::vector<double> probabilities;  // (R, V)
   // Attention weights after mask and softmax: for each attention layer (H, queries, keys).
   std::vector<double> attention;
   // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's

@@ -32,7 +32,7 @@ struct HeadReport {
 };
 
 struct InspectReport {
-  Config config;
+  OpenConfig config;
   Names tokens;                               // the vocabulary
   std::string weights_hash;                   // as in the summary of a run
   std::int64_t length = 0;                    // T

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thimble/engine/model_config.h"
@@ -52,47 +54,66 @@ struct Config {
   TrainConfig train;
 };
 
+// A config with where its values were written.
+struct ResolvedConfig : Config {
+  std::map<std::string, SourceLocation> origins{};  // by dotted path; a value without one is a default
+  std::vector<std::string> files{};  // it was read from: that of the config, then those it builds on
+
+  ResolvedConfig() = default;
+  ResolvedConfig(Config config) : Config(std::move(config)) {}
+};
+
+// A config and the source of its data: what needs data takes it. A config of a generated task converts by itself.
+struct OpenConfig : Config {
+  std::shared_ptr<const Source> source{};  // of data files; null: the task generates its sequences
+  Outputs outputs = Outputs::answers;      // vocabulary: of a model that was trained so
+
+  OpenConfig() = default;
+  OpenConfig(Config config, std::shared_ptr<const Source> of = nullptr)
+      : Config(std::move(config)), source(std::move(of)) {}
+};
+
+// Which rules a config has to keep.
+struct Rules {
+  bool training = true;  // those that only training needs
+  // Of a trained model: the task must have its vocabulary, and lengths within its position tables. Data files are then
+  // read with that vocabulary, and may be missing, see Table. Null: there is none.
+  const DataRecord* trained = nullptr;
+  std::int64_t outputs = 0;  // of weights that have no record; 0: not known
+};
+
 // Reads a config and checks its values, without opening data files. `overrides` are "a.b.c=value"; they
 // override the file, which overrides the file that its key `base` names. Relative paths start at the folder
 // of the config file they are written in, those of overrides at the current one. Throws one ConfigError whose
 // message is a summary and then every problem, a line each: file:line:column: key: rule; remedy.
-Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                           const Rules& rules = {});
 
-// Does what load_config does for YAML text, with `name` in place of the path. With `trained`, rules that only
-// training needs are not checked, see open_config.
-Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
+// Does what load_config does for YAML text, with `name` in place of the path.
+ResolvedConfig parse_config(const std::string& yaml, const std::string& name,
+                            const std::vector<std::string>& overrides = {}, const Rules& rules = {});
 
-// Reads a config to train, evaluate or inspect its model. Opens the data files of task `file`, once the
-// values have no problems, and checks that they suit the model. Throws ConfigError as load_config does, and
-// DataError, with files and lines, as Table does.
-//
-// `trained` is given for a trained model: rules that only training needs are not checked, and a record that
-// is known() requires of the task the model's vocabulary and lengths within its position tables. Data files
-// are then read with that vocabulary, and may be missing, see Table.
-Config open_config(const std::string& path, const std::vector<std::string>& overrides = {},
-                   const DataRecord* trained = nullptr);
+// Opens the data files of a config that was read, and checks that they suit the model. Throws one ConfigError as
+// load_config does, and DataError, with files and lines, as Table does. `shared`, unless null, is the source of another
+// config that has the same task.
+OpenConfig open_data(ResolvedConfig config, const Rules& rules = {},
+                     std::shared_ptr<const Source> shared = nullptr);
 
-// Does what open_config does for YAML text, with `name` in place of the path.
-Config open_config_text(const std::string& yaml, const std::string& name,
-                        const std::vector<std::string>& overrides = {}, const DataRecord* trained = nullptr);
+// Does what load_config and open_data do.
+OpenConfig open_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                       const Rules& rules = {});
 
 // Returns a config of the task with the overrides, to describe the task, and a model that fits it. Throws as
 // open_config does.
-Config task_config(const std::string& name, std::vector<std::string> overrides);
+OpenConfig task_config(const std::string& name, std::vector<std::string> overrides);
 
-struct ResolvedConfig {
-  Config config;
-  std::map<std::string, SourceLocation> origins;  // by dotted path; a value without one is a default
-};
+// Returns the source of the config's sequences. Throws DataError when its data files are not open.
+std::shared_ptr<const Source> source_of(const OpenConfig&);
 
-// Does what open_config does, and returns the origin of every value too.
-ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides = {});
-
-// Returns every value that has an effect, in the order of the field lists, without empty paths; with origins
-// as comments for a ResolvedConfig. parse_config reads the same config back from the YAML.
+// Return every value that has an effect, in the order of the field lists, without empty paths; with origins as comments.
+// parse_config reads the same config back from the YAML.
 std::string to_yaml(const Config&);
-std::string to_yaml(const ResolvedConfig&);
+std::string to_annotated_yaml(const ResolvedConfig&);
 Json to_json(const Config&);
 
 // Returns the JSON Schema (draft-07) of config files.
@@ -101,8 +122,13 @@ Json config_schema();
 // Returns how examples must be laid out for the model.
 Layout layout_of(const ModelConfig&);
 
-// Returns the sizes of the config's model. Throws DataError as model_sizes does of its task and layout.
-ModelSizes model_sizes(const Config&);
+// Return the sizes of the config's model and of the splits of its data, the names of its tokens, its dataset, and the record
+// of its data. Throw DataError as the functions of Source and Dataset do.
+ModelSizes model_sizes(const OpenConfig&);
+DataConfig split_sizes(const OpenConfig&);
+std::vector<std::string> token_names(const OpenConfig&);
+Dataset make_dataset(const OpenConfig&);
+DataRecord record_of(const OpenConfig&);
 
 // Returns whether the model predicts its own next token, and its state can be kept: whether it generates outputs.
 bool generates(const Config&);

@@ -3,7 +3,7 @@
 //
 //   {"vocabulary": ["a", ...], "longest": {"input": 4, "target": 1}, "length": 4, "source_length": 0,
 //    "files": [{"key": "file", "path": "/home/me/a.tsv", "relative": "../a.tsv", "bytes": 9, "hash": "..."}],
-//    "split_rule": "hash of the input's text"}
+//    "split_rule": "hash of the input's text", "step_order": "dealt", "outputs": ["ham", "spam"]}
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "thimble/train/dataset.h"
 #include "thimble/train/json.h"
-#include "thimble/train/task.h"
+#include "thimble/train/source.h"
 
 namespace thimble {
 
 inline constexpr const char* kDataRecord = "data.json";
-
-// A data file as it was read.
-struct DataFile {
-  std::string key;   // of TaskConfig: "file", "validation_file", "test_file" or "vocabulary_file"
-  std::string path;  // absolute
-  std::uint64_t bytes = 0;
-  std::string hash{};      // 16 hex digits, XXH3-64 of the bytes; "": it could not be read
-  std::string relative{};  // path from the run directory; "": none
-  std::string moved{};     // present path, if the file moved along with the run; "": not moved
-};
 
 // How the rows of a data file are divided into splits. Records of version 0.2 and earlier do not state it:
 // theirs is kIdRule, whose splits depend on the whole vocabulary.
@@ -41,13 +30,15 @@ struct DataRecord {
   std::int64_t length = 0, source_length = 0;  // longest sequence and source that the model accepts
   std::string split_rule{};                    // "": the task has no files
   std::vector<DataFile> files{};               // empty: the task has none
+  std::vector<std::string> outputs{};          // tokens that are the outputs; empty: those of the vocabulary
+  std::string step_order{};                    // of batches, see StepOrder; "": as version 0.3 made them
 
   bool known() const { return !vocabulary.empty(); }  // false: weights made elsewhere
 };
 
-// Returns the record of a task. `max_length` is that of the model; 0: what the task needs. Throws DataError
+// Returns the record of a source. `max_length` is that of the model; 0: what the sequences need. Throws DataError
 // as model_sizes does.
-DataRecord record_of(const TaskConfig&, Layout, std::int64_t max_length);
+DataRecord record_of(const Source&, Layout, std::int64_t max_length, Outputs = Outputs::answers);
 
 // Returns the record as JSON, with paths relative to the run directory unless `run` is empty.
 Json to_json(const DataRecord&, const std::filesystem::path& run = {});

@@ -2,10 +2,9 @@
 // shards and resumed runs read the same data.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,72 +14,60 @@
 #include "thimble/engine/random.h"
 #include "thimble/train/batch.h"
 #include "thimble/train/permutation.h"
-#include "thimble/train/task.h"
+#include "thimble/train/source.h"
 
 namespace thimble {
-
-// `varied` is the examples of Task::vary: no split of the data, but read like one.
-enum class Split { train, validation, test, varied };
-std::string_view split_name(Split);  // "train", "validation", "test", "varied"
-
-// Returns the split that the hash of an input chooses: 80 % train, 10 % validation, 10 % test. It does not
-// depend on the seed, so that runs with several seeds hold out the same inputs.
-Split split_of_hash(std::uint64_t hash);
-Split split_by_hash(std::span<const std::int32_t> input);
-
-inline constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();  // every line of a split
-
-// Sequences in each split; fewer if the task does not have as many. A data file has kAll unless the config
-// says otherwise.
-struct DataConfig {
-  std::int64_t train = 50000;  // 0: unlimited, generated as training goes on
-  std::int64_t validation = 1000;
-  std::int64_t test = 10000;
-
-  std::int64_t& size(Split split) {
-    return split == Split::train ? train : split == Split::validation ? validation : test;
-  }
-  std::int64_t size(Split split) const { return DataConfig(*this).size(split); }
-};
-
-// Returns the sizes of the splits that the task can fill. Throws DataError when a size is negative, when a
-// list of inputs is too short, and when the training split of a data file is unlimited.
-DataConfig split_sizes(const TaskConfig& config, DataConfig data);
 
 // Returns the usual layout of examples of that size: sequence for a single target, position for as many
 // targets as inputs, next otherwise.
 Layout usual_layout(ExampleSize);
 
-// Returns how many tokens there are (V), and in the longest model input (T) and source (S; 0 if the layout has none).
-// Throws DataError when the task config is out of range, or when the layout does not suit the task's targets.
-ModelSizes model_sizes(const TaskConfig&, Layout);
+// Tokens of a row of a batch, or of its longest rows.
+struct RowLengths {
+  std::int64_t length = 0, source = 0;
 
-// Returns the model's V tokens: those of the task, then <begin> and <end> for Layout::seq2seq, with as many ' in
-// them as it takes to differ from the others. Throws DataError when the task config is out of range.
-std::vector<std::string> vocabulary_of(const TaskConfig&, Layout);
+  std::int64_t total() const { return length + source; }
+  RowLengths with(const RowLengths& other) const {
+    return {std::max(length, other.length), std::max(source, other.source)};
+  }
+};
 
-// Returns the names with which the tokens are shown, see shown_token(). Throws as vocabulary_of does.
-std::vector<std::string> token_names(const TaskConfig&, Layout);
-
-// The examples of a task in three splits, which share no input. If the task draws inputs, split_by_hash
-// decides, and an example is drawn again until it belongs to the requested split; a task with fewer than 200
-// distinct inputs is too small for that and draws every split from all of them. If the task lists its inputs,
-// the list is permuted by the seed and cut into train, validation and test. The rows of a table already have
-// a split, and in it the order of the hashes of their text, so that the first N of them are a random sample.
+// The sequences of a source in three splits, laid out for a model. The rows of data files already have a split, and in it
+// the order of the hashes of their text, so that the first N of them are a random sample.
 class Dataset {
  public:
   // Throws DataError as model_sizes and split_sizes do.
-  Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed);
+  Dataset(std::shared_ptr<const Source> source, const DataConfig& data, Layout layout, std::uint64_t seed,
+          Outputs outputs = Outputs::answers);
+  // Of a generated task.
+  Dataset(const TaskConfig& task, const DataConfig& data, Layout layout, std::uint64_t seed)
+      : Dataset(generated_source(task, data, seed), data, layout, seed) {}
 
-  const TaskConfig& config() const { return task_; }
-  const Task& task() const { return *source_; }
+  const Source& source() const { return *source_; }
+  const TaskConfig& config() const { return source_->config(); }
+  const Task& task() const { return source_->task(); }
   Layout layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }  // of tokens
   const ModelSizes& sizes() const { return sizes_; }
   std::int64_t vocabulary() const { return sizes_.vocabulary; }        // V
   std::int64_t length() const { return sizes_.length; }                // T, the longest model input
   std::int64_t source_length() const { return sizes_.source_length; }  // S
-  std::int32_t unknown_token() const { return unknown_; }  // <unk>; kIgnore: the vocabulary has none
+  std::int32_t unknown_token() const {
+    return source_->unknown();
+  }  // <unk>; kIgnore: the vocabulary has none
+  // Return the output of a model for a token, kIgnore if it has none, and the token of an output.
+  std::int32_t output_of(std::int32_t token) const {
+    return outputs_.empty() || token == kIgnore ? token : outputs_[static_cast<std::size_t>(token)];
+  }
+  std::int32_t token_of(std::int32_t output) const {
+    return outputs_.empty() || output == kIgnore ? output
+                                                 : source_->answers()[static_cast<std::size_t>(output)];
+  }
+  // Returns the tokens of all outputs; empty: they are the vocabulary.
+  std::span<const std::int32_t> output_tokens() const {
+    return std::span(source_->answers()).first(static_cast<std::size_t>(sizes_.outputs));
+  }
+  std::int64_t outputs() const { return sizes_.outputs > 0 ? sizes_.outputs : sizes_.vocabulary; }
   // Beginning- and end-of-sequence tokens of the decoder; Layout::seq2seq only.
   std::int32_t bos_token() const { return static_cast<std::int32_t>(vocabulary() - 2); }
   std::int32_t eos_token() const { return static_cast<std::int32_t>(vocabulary() - 1); }
@@ -88,7 +75,6 @@ class Dataset {
   std::int64_t size(Split) const;
   // Throws DataError when the split has no rows because its data file is missing or has changed; see Table.
   void require_rows(Split) const;
-  bool disjoint() const { return disjoint_; }  // whether no input occurs in two splits
 
   // A position of an answer in the model's input, and one that the answer depends on: in the input, or in the
   // source with Layout::seq2seq.
@@ -101,8 +87,10 @@ class Dataset {
   // Returns the alignments with the candidates that the task states, in place of the relevant positions.
   std::vector<Alignment> candidates(const Example&) const;
 
-  // Returns how many sequences of the split have an input that also occurs in training.
-  std::int64_t shared_with_training(Split) const;
+  // Returns how the sequences of the split coincide with those of training.
+  Coincidences shared_with_training(Split split) const {
+    return source_->coincidences(split, size(split), data_.train);
+  }
 
   // Returns the index of the training sequence in a row of a step's batch, both from 0, as in fill_step; of a
   // stream, the place of its first token.
@@ -116,45 +104,47 @@ class Dataset {
   std::string where(Split, std::int64_t index) const;
 
   // Set `out` to examples first .. first+count-1 of a split, in order, or to those of these indices, reusing
-  // its storage. Throw as example does.
-  void fill(Split, std::int64_t first, std::int64_t count, Batch& out) const;
-  void fill(Split, std::span<const std::int64_t> indices, Batch& out) const;
+  // its storage. With `fits`, they are padded to the longest of them as far as their lengths are known. Throw as
+  // example does.
+  void fill(Split, std::int64_t first, std::int64_t count, Batch& out, bool fits = false) const;
+  void fill(Split, std::span<const std::int64_t> indices, Batch& out, bool fits = false) const;
 
-  // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has
-  // an order of its own and drops an incomplete last batch; of a stream, rows are windows at random places. The
-  // documents of a batch are in the order of their lengths, and padded to the longest of `out`. Throws DataError when the training set is smaller
-  // than one batch, and ShapeError when the rows are not within 0 .. batch-1.
+  // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has an order
+  // of its own and leaves out what does not fill a batch; of a stream, rows are windows at random places. Rows that a
+  // source sorts are in the order of their lengths, and padded to the longest of `out`. Throws DataError when the training
+  // set is smaller than one batch, and ShapeError when the rows are not within 0 .. batch-1.
   void fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
                  Batch& out) const;
 
+  // Sets `rows` to the batch of a step of a source that sorts, in the order in which `shards` parts of it are read, as
+  // Source::step_order(); the storage of `drawn` is reused. Throws as fill_step does.
+  void sorted_rows(std::int64_t step, std::int64_t batch, std::int64_t shards,
+                   std::vector<std::int64_t>& rows, std::vector<std::int64_t>& drawn) const;
+  // Returns the lengths of a training row, laid out, and of its source.
+  RowLengths row_lengths(std::int64_t index) const;
+
  private:
-  void draw(Split, std::int64_t index, Example& out) const;
-  // Returns the place of an example among the inputs that the task lists.
-  std::int64_t listed(Split, std::int64_t index) const;
   template <class Key, class Find>
   std::vector<Alignment> align(const Example&, const Find& find) const;
-  Permutation epoch_order(std::int64_t step, std::int64_t batch) const;
-  // Sets `rows` to rows first .. first+count-1 of a step's batch, by their index in the training split.
-  void step_rows(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
-                 std::vector<std::int64_t>& rows) const;
-  void start(std::int64_t count, std::int64_t length, Batch& out) const;
+  // Sets `rows` to rows first .. first+count-1 of a step's batch as they were drawn, by their index in the training split.
+  void drawn_rows(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
+                  std::vector<std::int64_t>& rows) const;
+  bool sorts() const { return source_->step_order() != StepOrder::drawn; }
+  RowLengths lengths_of(const ExampleSize&) const;
+  // Makes room for rows, padded to their longest if their lengths are known and `fits`.
+  template <class Index>
+  void start(Split, std::int64_t count, const Index& index, bool fits, Batch& out) const;
   void add_source(std::int64_t row, Batch& out) const;  // the input of out.example
-  void add_row(Split, std::int64_t index, std::int64_t row, Batch& out) const;
-  void lay_out(std::int64_t row, Batch& out) const;  // out.example
+  void lay_out(std::int64_t row, Batch& out) const;     // out.example
 
-  TaskConfig task_;
-  const Task* source_;
+  std::shared_ptr<const Source> source_;
   DataConfig data_;
   Layout layout_;
   ModelSizes sizes_;
   std::vector<std::string> names_;
-  std::int32_t unknown_;
-  std::int64_t places_;  // of training's windows in a stream; 0: it reads rows
-  bool sorts_;           // whether training sorts the rows of a batch by their lengths
-  bool disjoint_;
-  Random draws_, order_;
-  std::array<std::int64_t, 3> starts_;  // of the splits, in a list of inputs
-  std::optional<Permutation> inputs_;   // order of listed inputs, unless they are rows of a table
+  std::vector<std::int32_t> outputs_;  // by token; empty: a token is its own
+  Random order_;
+  Random draws_;
 };
 
 }  // namespace thimble

@@ -26,6 +26,7 @@ struct GeneratedSequence {
   std::vector<double> log_probabilities;  // of each token, and of the end if it ended
   bool finished;                          // false: cut at the most tokens
   std::string text{};                     // the tokens joined as the targets of the task are written
+  std::vector<std::int32_t> bytes{};      // of tokens that are bytes, as token_bytes() returns them
 };
 
 // The documents that train.sample_every draws; of a stream it draws one window.

@@ -16,13 +16,13 @@ namespace thimble {
 struct Sequence {
   std::int64_t index;                // in its split
   std::vector<std::int32_t> tokens;  // without padding
-  std::vector<std::int32_t> labels;  // one per token, kIgnore for none; or one per sequence
+  std::vector<std::int32_t> labels;  // tokens: one per token, kIgnore for none; or one per sequence
   std::vector<std::int32_t> source;  // input of the encoder; empty: none
 };
 
 // Returns the first `count` sequences of a split in order of use: of the training split, the rows of the
-// batches of steps 0, 1, ..., with `batch` rows each; of the others, by index. Throws DataError when there
-// are fewer, and as Dataset::fill_step does.
+// batches of steps 0, 1, ..., with `batch` rows each, at most those of an epoch; of the others, by index. There
+// may be fewer. Throws as Dataset::fill_step does.
 std::vector<Sequence> first_sequences(const Dataset&, Split, std::int64_t count, std::int64_t batch);
 
 using Names = std::vector<std::string>;  // of tokens

@@ -19,7 +19,7 @@ class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   // Called before the first step; so_far.steps > 0 when a run is resumed.
-  virtual void on_start(const Config&, const TrainResult& /*so_far*/) {}
+  virtual void on_start(const OpenConfig&, const TrainResult& /*so_far*/) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(std::int64_t /*step*/, const EvalResult&) {}
   // Called with what the model draws, see train.sample_every.

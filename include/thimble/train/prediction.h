@@ -28,9 +28,9 @@ struct Prediction {
 // Returns the first line of the table, with its line break: the names of its columns, separated by tabs.
 std::string predictions_header();
 
-// Returns a line for each prediction: split, input, target, answer, right, probability, finished, line. Tabs
-// and line breaks within a cell, which only names of files may have, are written as \t, \n and \r. Tokens are
-// joined as the data files of the task are written.
+// Returns a line for each prediction: split, input, target, answer, right, probability, finished, line. Tabs,
+// line feeds, carriage returns and backslashes within a cell are written as \t, \n, \r and \\. Tokens are joined as
+// the data files of the task are written.
 std::string predictions_text(const Names&, const TaskConfig&, Split, std::span<const Prediction>);
 
 }  // namespace thimble

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thimble/train/json.h"
+#include "thimble/train/source.h"
 
 namespace thimble {
 
@@ -18,7 +19,7 @@ struct SequenceResult {
 };
 
 // The losses of n-gram models, in nats per labeled position: of the same tokens, with the context that each has in
-// its sequence. A 5-gram reads 4 tokens. Smoothed by Kneser-Ney, see train/data/text/ngram.h.
+// its sequence. A 5-gram reads 4 tokens. Smoothed by Kneser-Ney, see train/data/corpus/ngram.h.
 struct References {
   double unigram = 0, bigram = 0, five_gram = 0;
   std::int64_t counted = 0, of = 0;  // training tokens: those that were counted, and all; boundaries included
@@ -84,8 +85,8 @@ struct TrainResult {
   std::optional<EvalResult> validation, test;
   std::int64_t best_step = 0;  // of the lowest validation loss; 0 without validation
   double best_loss = 0;
-  // Sequences of a split that also occur in training, if the task is too small for disjoint splits.
-  std::int64_t shared_validation = 0, shared_test = 0;
+  // How sequences of a split coincide with training, if the splits are not disjoint.
+  Coincidences shared_validation, shared_test;
   std::string weights_hash;     // XXH3-64 of the final parameters
   std::string_view arithmetic;  // "fused" or "separate", see engine/kernels/arithmetic.h; or "openblas"
   std::int64_t parameters = 0;

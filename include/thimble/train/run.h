@@ -21,7 +21,7 @@ struct FileChange {
 
 // A trained model: that of a run, or a config with weights made elsewhere.
 struct ModelSource {
-  Config config;
+  OpenConfig config;
   std::filesystem::path weights;
   RunDirectory run{};                             // empty for weights made elsewhere
   std::vector<FileChange> changes{};              // of data files since training
@@ -50,7 +50,7 @@ EvalResult evaluate(const ModelSource& source, Split split, std::int64_t limit =
                     std::vector<Prediction>* predictions = nullptr);
 
 // Returns a line for each data file of the config whose content differs from that of the run.
-std::vector<std::string> changed_data(const RunDirectory& run, const Config& config);
+std::vector<std::string> changed_data(const RunDirectory& run, const OpenConfig& config);
 
 // Returns the values whose hash the name of a run or sweep has. Paths of data files below the current folder, which has
 // runs/ too, are relative to it, so that a project that moves keeps its names.

@@ -31,8 +31,8 @@ namespace thimble {
 // data. A run keeps that of its beginning.
 std::string run_identity(const Config& config, const DataRecord& data);
 
-// The format of runs, which data.json and checkpoints state.
-inline constexpr const char* kRunFormat = "thimble 3";
+// The format of runs, which data.json and checkpoints state, and that of version 0.3.0, which is read as well.
+inline constexpr const char *kRunFormat = "thimble 4", *kRunFormat3 = "thimble 3";
 
 // A checkpoint of a run, open, with what it states.
 struct Checkpoint {

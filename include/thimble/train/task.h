@@ -15,11 +15,11 @@
 
 namespace thimble {
 
-class Rows;
+class FileSource;
 struct DataRecord;
 
-enum class TableFormat { by_name, tsv, csv, jsonl, conllu };  // by_name: by the extension of the file
-enum class VocabularyOf { all, training };                    // the rows whose tokens are the vocabulary
+enum class TableFormat { by_name, tsv, csv, jsonl, conllu, conll };  // by_name: by the extension of the file
+enum class VocabularyOf { all, training };  // the rows whose tokens are the vocabulary
 
 // How the lines of data files become rows of tokens; see table.h.
 struct TableOptions {
@@ -29,11 +29,12 @@ struct TableOptions {
   std::string input{}, target{};
   bool header = false;      // skip the first line
   std::string separator{};  // where a line is cut; "": tabs, or commas in CSV
-  Tokenization input_tokens = Tokenization::spaces, target_tokens = Tokenization::spaces;
+  ColumnTokens input_tokens{}, target_tokens{};
   std::string no_answer = "_";  // marks a position without an answer in a target; "": nothing does
   VocabularyOf vocabulary = VocabularyOf::all;
   std::int64_t min_count = 0;   // rarer tokens become <unk>; 0: 1, or 2 with VocabularyOf::training
   std::int64_t max_tokens = 0;  // rows with longer sequences are left out; 0: none
+  bool skip_empty = false;      // rows with an empty field are left out
 
   // Returns how often a token must occur to be in the vocabulary.
   std::int64_t least_count() const {
@@ -41,6 +42,8 @@ struct TableOptions {
   }
   // Returns whether the vocabulary has <unk> for the tokens that are not in it.
   bool has_unknown() const { return vocabulary == VocabularyOf::training || least_count() > 1; }
+
+  bool operator==(const TableOptions&) const = default;
 };
 
 enum class TextForm { lines, stream };        // a document a line, or one text without ends
@@ -55,6 +58,8 @@ struct TextOptions {
   // of them, and context in the other. 0: length.
   std::int64_t stride = 0;
   std::string split{};  // shares of a stream that are the splits, "0.8,0.1,0.1"; "": those
+
+  bool operator==(const TextOptions&) const = default;
 };
 
 // The keys of all tasks. Each task reads some of them, see Task::keys, and its definition explains them.
@@ -73,8 +78,8 @@ struct TaskConfig {
   std::string vocabulary_file{};  // a token on each line
   TableOptions options{};         // how these files are read
   TextOptions text{};
-  std::shared_ptr<const Rows> rows{};  // what is in them; null until open_config opens them
 
+  bool operator==(const TaskConfig&) const = default;
   std::int64_t shortest() const { return min_length > 0 ? min_length : length; }
   // Returns how the tokens of an input, and of a target, are joined to a text.
   Tokenization input_tokens() const;
@@ -128,7 +133,7 @@ struct Task {
   std::vector<std::string_view> keys{};  // of TaskConfig that the task reads; setting others is an error
   bool causal = false;                   // answers occur later in the input, so the mask must be causal
   bool sparse = false;                   // some positions have no answer; not possible in next layout
-  bool continues = false;  // every answer is the next token of the input, so models can go on with it
+  bool predicts_next = false;  // every answer is the next token of the input, so models can go on with it
 
   // Throws DataError when the values of keys break a rule together. Null: there is no such rule.
   void (*check)(const TaskConfig&) = nullptr;
@@ -140,8 +145,9 @@ struct Task {
   void (*sample)(const TaskConfig&, SampleRng&, Example&) = nullptr;
   void (*at)(const TaskConfig&, std::int64_t index, Example&) = nullptr;
   double (*distinct_inputs)(const TaskConfig&) = nullptr;  // number of inputs; may be infinity
-  // Reads the data files, with the record of a trained model if it is not null, see Rows. Null: the task has none.
-  std::shared_ptr<const Rows> (*open)(const TaskConfig&, const DataRecord* trained) = nullptr;
+  // Reads the data files, with the record of a trained model if it is not null; the functions of generated sequences are
+  // null then. Null: the task generates its sequences.
+  std::shared_ptr<FileSource> (*open)(const TaskConfig&, const DataRecord* trained) = nullptr;
 
   // Returns the accuracy of the best constant answer.
   double (*chance)(const TaskConfig&) = nullptr;
@@ -220,14 +226,6 @@ Task symbol_task() {
           .chance = one_in_symbols,
           .vary = draw<vary_symbols, set_target>};
 }
-
-// The functions of a task whose rows come from files. Throw DataError when they are not open.
-void check_rows(const TaskConfig&);
-std::vector<std::string> row_tokens(const TaskConfig&);
-ExampleSize longest_row(const TaskConfig&);
-void row_at(const TaskConfig&, std::int64_t index, Example&);
-double count_rows(const TaskConfig&);
-double row_chance(const TaskConfig&);
 
 }  // namespace tasks
 

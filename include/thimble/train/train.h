@@ -21,7 +21,7 @@ struct TrainOptions {
   bool resume = false;     // resume the run in the directory, if there is one
   TrainObserver* observer = nullptr;
   // Makes the log of train.log_heads: head_log of inspect. Called only if heads are logged to a run.
-  std::function<HeadLog(const Config&)> make_head_log = nullptr;
+  std::function<HeadLog(const OpenConfig&)> make_head_log = nullptr;
   std::int64_t stop_after = 0;  // step to stop after as the observer would; 0: none
   // The ranks that train together; all of them must call train(). Rank 0 writes the run.
   Ranks* ranks = &one_process();
@@ -38,13 +38,13 @@ struct TrainOptions {
 // written or read or is in use, ConfigError when it has another config or `make_head_log` is missing, and
 // NumericError, naming step, op, layer and head, when a loss or gradient is not finite; earlier checkpoints
 // remain.
-TrainResult train(const Config& config, const TrainOptions& options = {});
+TrainResult train(const OpenConfig& config, const TrainOptions& options = {});
 
 // Returns a line for each split that shares inputs with training, with the cause.
-std::vector<std::string> shared_remarks(const Config&, const TrainResult&);
+std::vector<std::string> shared_remarks(const OpenConfig&, const TrainResult&);
 
 // Checks the gradient of every parameter of the config's model in double, on a small batch, dropout included.
-std::vector<GradcheckResult> check_model(const Config& config);
+std::vector<GradcheckResult> check_model(const OpenConfig& config);
 
 // Checks the gradient of every op, or only of the named one, in double. Throws ConfigError for an unknown op.
 std::vector<GradcheckResult> check_ops(const std::string& only = "");

@@ -143,25 +143,6 @@ std::vector<std::string> submitted_jobs(const fs::path& directory) {
 
 }  // namespace
 
-std::string shell_command(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) {
-    if (!out.empty()) out += ' ';
-    const auto is_plain = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             std::string_view("-_./=:,+@%").find(c) != std::string_view::npos;
-    };
-    if (!word.empty() && std::ranges::all_of(word, is_plain)) {
-      out += word;
-      continue;
-    }
-    out += '\'';
-    for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-    out += '\'';
-  }
-  return out;
-}
-
 Submission submit_sweep(const Sweep& sweep, const SweepOptions& sweep_options, const SubmitOptions& options) {
   Submission out;
   std::vector<SweepRun> runs = plan_runs(sweep);

@@ -20,7 +20,4 @@ Submission submit_sweep(const Sweep&, const SweepOptions&, const SubmitOptions&)
 // 2 running"; "" if there are none, or no Slurm on this machine.
 std::string slurm_state(const std::filesystem::path& directory);
 
-// Returns the words as a command of a POSIX shell.
-std::string shell_command(const std::vector<std::string>& words);
-
 }  // namespace thimble

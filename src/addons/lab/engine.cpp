@@ -48,8 +48,8 @@ std::vector<std::string> overrides_of(const Json& request) {
   return request.value("overrides", std::vector<std::string>());
 }
 
-Config config_of(const Json& request) {
-  return open_config_text(request.at("yaml").get<std::string>(), kConfigName, overrides_of(request));
+OpenConfig config_of(const Json& request) {
+  return open_data(parse_config(request.at("yaml").get<std::string>(), kConfigName, overrides_of(request)));
 }
 
 bool is_for_shards(const Json& request) { return request.value("role", std::string()) == "shards"; }
@@ -61,7 +61,7 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
   const fs::path directory = fs::path(kFiles) / fmt::format("run-{}", ++runs_so_far);
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
-    const Config config = prepare(options);
+    const OpenConfig config = prepare(options);
     require_room(training_memory(config));
     std::unique_ptr<Session> made =
         with_precision(config, [&]<class R>() { return make_session<R>(config, options); });
@@ -94,10 +94,11 @@ Json tasks(const Json&) {
 }
 
 Json task(const Json& request) {
-  const Config config = task_config(request.at("name").get<std::string>(), overrides_of(request));
+  const OpenConfig config = task_config(request.at("name").get<std::string>(), overrides_of(request));
   Json keys = to_json(config)["task"];
   keys.erase("name");
-  return task_page(config.task, keys, config.train.seed, request.value("examples", std::int64_t{3})).json;
+  return task_page(source_of(config), keys, config.train.seed, request.value("examples", std::int64_t{3}))
+      .json;
 }
 
 Json fields(const Json&) {
@@ -114,7 +115,7 @@ Json fields(const Json&) {
 }
 
 Json resolve(const Json& request) {
-  const Config config = config_of(request);
+  const OpenConfig config = config_of(request);
   return {{"config", to_json(config)}, {"yaml", to_yaml(config)}, {"cost", cost_json(config)}};
 }
 
@@ -126,7 +127,7 @@ Json open(const Json& request) {
 }
 
 // Opens the run that the options name.
-Config resumed(SessionOptions& options) {
+OpenConfig resumed(SessionOptions& options) {
   options.resume = true;
   return open_config((options.directory / kConfigName).string());
 }
@@ -154,7 +155,7 @@ Json set(const Json& request) {
   const Json& value = request.at("value");
   const std::vector<std::string> override = {
       fmt::format("{}={}", key, value.is_string() ? value.get<std::string>() : json_text(value))};
-  const Config changed = open_config_text(to_yaml(present.config()), kConfigName, override);
+  const OpenConfig changed = open_data(parse_config(to_yaml(present.config()), kConfigName, override));
   for (const Difference& difference : differences(present.config(), changed, "the run", "the change"))
     require<ConfigError>(difference.may_change || difference.key == "train.optimizer.lr",
                          "{}: cannot change while the run goes on; open a new one", difference.key);

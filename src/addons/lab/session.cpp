@@ -45,12 +45,12 @@ class Exchanged {
 
 class Run final : public lab::Session, private TrainObserver {
  public:
-  Run(const Config& config, const lab::SessionOptions& options)
+  Run(const OpenConfig& config, const lab::SessionOptions& options)
       : config_(config), options_(options), warnings_(options.warnings) {
     run_.emplace(config, TrainOptions{.directory = options.directory,
                                       .resume = options.resume,
                                       .observer = this,
-                                      .make_head_log = [this](const Config&) { return head_log(); },
+                                      .make_head_log = [this](const OpenConfig&) { return head_log(); },
                                       .new_metrics = true,
                                       .new_rate = true});
     require<CheckpointError>(damaged_.empty() || run_->state().step > 0,
@@ -64,7 +64,7 @@ class Run final : public lab::Session, private TrainObserver {
     if (run_->state().step == 0) log_heads();
   }
 
-  const Config& config() const override { return config_; }
+  const OpenConfig& config() const override { return config_; }
 
   Json describe() override {
     const Dataset& data = dataset();
@@ -155,7 +155,9 @@ class Run final : public lab::Session, private TrainObserver {
       const auto targets =
           std::span(batch.labels)
               .subspan(static_cast<std::size_t>(i) * outputs, std::min(tokens.size(), outputs));
-      Json& entry = list.emplace_back(Json{{"tokens", named(tokens)}, {"targets", named(targets)}});
+      std::vector<std::int32_t> answers;
+      for (const std::int32_t output : targets) answers.push_back(data.token_of(output));
+      Json& entry = list.emplace_back(Json{{"tokens", named(tokens)}, {"targets", named(answers)}});
       if (batch.source_length > 0) entry["source"] = named(batch.source_of(i));
       entry["text"] = token_text(names, batch.input_of(i), config_.task.input_tokens());
     }
@@ -300,7 +302,7 @@ class Run final : public lab::Session, private TrainObserver {
 
   void keep() { history_.keep(run_->state().step, weights({})); }
 
-  void on_start(const Config& config, const TrainResult& so_far) override {
+  void on_start(const OpenConfig& config, const TrainResult& so_far) override {
     for (const std::string& line : shared_remarks(config, so_far)) warnings_.push_back(line);
   }
   void on_damaged(const std::string& reason) override { damaged_.push_back(reason); }
@@ -365,7 +367,7 @@ class Run final : public lab::Session, private TrainObserver {
     }
   }
 
-  const Config config_;
+  const OpenConfig config_;
   const lab::SessionOptions options_;
   std::vector<std::string> damaged_;   // why checkpoints were passed over
   std::vector<std::string> warnings_;  // for the user
@@ -385,7 +387,8 @@ class Run final : public lab::Session, private TrainObserver {
 }  // namespace THIMBLE_PRECISION
 
 template <>
-std::unique_ptr<lab::Session> lab::make_session<Real>(const Config& config, const SessionOptions& options) {
+std::unique_ptr<lab::Session> lab::make_session<Real>(const OpenConfig& config,
+                                                      const SessionOptions& options) {
   return std::make_unique<Run>(config, options);
 }
 

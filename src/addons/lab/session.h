@@ -32,7 +32,7 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  virtual const Config& config() const = 0;
+  virtual const OpenConfig& config() const = 0;
   virtual Json describe() = 0;
 
   // Makes steps until so many milliseconds have passed or so many are made, at least one.
@@ -58,7 +58,7 @@ class Session {
 
 // Opens a session that computes in the precision R, float or double.
 template <class R>
-std::unique_ptr<Session> make_session(const Config& config, const SessionOptions& options);
+std::unique_ptr<Session> make_session(const OpenConfig& config, const SessionOptions& options);
 
 // Throws ConfigError if the estimate exceeds the memory that an instance may have, a bound if it exceeds it twice over.
 void require_room(const MemoryEstimate&, bool is_bound = false);

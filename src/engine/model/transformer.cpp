@@ -128,7 +128,7 @@ Transformer::Transformer(const ModelConfig& config, const ModelSizes& sizes, Sto
       input_(store_, "", config, vocabulary(), max_length(), SiteKind::embedding, 0),
       layers_(encoder_layers(store_, config, InputEmbedding::kDropoutSites)),
       norm_(final_norm(store_, "encoder.norm", config)),
-      output_(store_, config, vocabulary(), input_.tokens()) {}
+      output_(store_, config, outputs(), input_.tokens()) {}
 
 void Transformer::init(std::uint64_t seed) {
   input_.init(store_, seed);
@@ -177,7 +177,7 @@ class Transformer::CachedState final : public DecoderState {
     require_tokens(tokens, hypotheses_);
     Var x = read(tokens);
     if (model_.norm_) x = (*model_.norm_)(x);
-    return Tensor({hypotheses_, model_.vocabulary()}, detach(model_.output_(x)).values());
+    return Tensor({hypotheses_, model_.outputs()}, detach(model_.output_(x)).values());
   }
 
   void reorder(std::span<const std::int32_t> from) override {

@@ -270,7 +270,7 @@ void AttributionObserver::compare(ConstMatrixView logits) {
     if (error / bound <= worst_excess_) continue;
     worst_excess_ = error / bound;
     result_.warning = fmt::format(
-        "the parts of the logit of token id {} sum to {}, the logit is {}; rounding explains a difference of {:.1g}",
+        "the parts of the logit of output {} sum to {}, the logit is {}; rounding explains a difference of {:.1g}",
         token, sum, logit, bound);
   }
 }

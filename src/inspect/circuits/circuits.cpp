@@ -87,14 +87,17 @@ HeadCircuits head_circuits(const HeadWeights& head, const DoubleMatrix& embeddin
   HeadCircuits circuits = without_tokens(head);
   const DoubleMatrix from_tokens = matmul(head.value, transposed(embedding));
   std::optional<DoubleMatrix> to_logits;
-  if (unembedding != nullptr) {
+  if (unembedding != nullptr && unembedding->rows == embedding.rows) {
     to_logits = matmul(*unembedding, head.output);
     circuits.ov_copying = copying(*to_logits, from_tokens);
     if (!circuits.ov_copying) circuits.reasons["ov_copying"] = "all eigenvalues of the OV circuit are zero";
   } else {
     for (const char* name : {"ov_copying", "ov_tokens"})
       circuits.reasons[name] =
-          "two-layer output net: the unembedding is not one matrix; requires model.output.hidden 0";
+          unembedding == nullptr
+              ? "two-layer output net: the unembedding is not one matrix; requires model.output.hidden 0"
+              : fmt::format("the {} outputs are the answers of the data, not the vocabulary",
+                            unembedding->rows);
   }
   if (embedding.rows <= kTokenMapVocabulary) {
     add_token_maps(circuits, head, embedding, to_logits ? &*to_logits : nullptr, from_tokens);

@@ -15,7 +15,7 @@ namespace {
 // Returns the results of the best constant answer: the accuracy of the most frequent label, and the loss of
 // the distribution of labels.
 std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
-  std::vector<double> counts(static_cast<std::size_t>(evaluator.dataset().vocabulary()));
+  std::vector<double> counts(static_cast<std::size_t>(evaluator.dataset().outputs()));
   double all = 0;
   for (const Chunk& chunk : evaluator.chunks())
     for (const std::int32_t label : chunk.batch.row_labels) {
@@ -23,7 +23,8 @@ std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
       ++all;
     }
   std::vector<double> right = counts;
-  if (const std::int32_t unknown = evaluator.dataset().unknown_token(); unknown != kIgnore)
+  const Dataset& data = evaluator.dataset();
+  if (const std::int32_t unknown = data.output_of(data.unknown_token()); unknown != kIgnore)
     right[static_cast<std::size_t>(unknown)] = 0;
   const auto usual = static_cast<std::int32_t>(std::ranges::max_element(right) - right.begin());
   std::vector<SequenceResult> results(static_cast<std::size_t>(evaluator.sequences()));

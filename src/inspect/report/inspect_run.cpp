@@ -35,12 +35,12 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
   ScoreObserver trained(evaluator, true), initial(evaluator);
   CircuitObserver circuit_observer(evaluator);
   TraceObserver examples(
-      evaluator.model(), options.examples,
+      evaluator.model(), evaluator.dataset(), options.examples,
       [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false);
   PositionLosses losses(report.length, evaluator.dataset().vocabulary());
   Combined observers{&trained, &circuit_observer, &examples};
   Combined with_losses{&observers, &losses};
-  const bool is_text = evaluator.dataset().task().continues;
+  const bool is_text = evaluator.dataset().task().predicts_next;
   evaluator.observe(is_text ? with_losses : observers);
   if (is_text) report.position_losses = losses.means();
   progress.advance(evaluator.observe_cost());

@@ -21,7 +21,8 @@ SeriesStep read_step(Evaluator& evaluator, std::int64_t step, std::int64_t examp
   out.snapshot.loss = evaluator.run().loss;
   ScoreObserver scores(evaluator);
   TraceObserver traces(
-      evaluator.model(), examples, [&](const ForwardTrace& trace) { out.examples.push_back(trace); }, false);
+      evaluator.model(), evaluator.dataset(), examples,
+      [&](const ForwardTrace& trace) { out.examples.push_back(trace); }, false);
   Combined observers{&scores, &traces};
   evaluator.observe(observers);
   for (std::size_t i = 0; i < scores.heads().size(); ++i) {

@@ -73,7 +73,7 @@ Json score_heads(Evaluator& evaluator, WeightsView weights) {
 }  // namespace THIMBLE_PRECISION
 
 template <>
-HeadLog make_head_log<Real>(const Config& config) {
+HeadLog make_head_log<Real>(const OpenConfig& config) {
   require<DataError>(config.data.validation > 0,
                      "train.log_heads: requires validation sequences, data.validation is {}",
                      config.data.validation);

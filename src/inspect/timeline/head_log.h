@@ -17,8 +17,8 @@ inline constexpr std::int64_t kLoggedSequences = 128;
 // heads of an encoder-only model, except that scores with a best k have none of them but "eligible" of each
 // head. In other models each head has "attention", the name of its layer, and these three of its own. "heads" is
 // empty when the weights are not finite. Throws DataError when the config has no validation sequences.
-HeadLog head_log(const Config& config);
+HeadLog head_log(const OpenConfig& config);
 template <class R>  // float or double
-HeadLog make_head_log(const Config& config);
+HeadLog make_head_log(const OpenConfig& config);
 
 }  // namespace thimble

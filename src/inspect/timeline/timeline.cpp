@@ -119,7 +119,7 @@ Timeline read_timeline(const RunDirectory& run, const RunState& state) {
   return timeline;
 }
 
-HeadLog head_log(const Config& config) {
+HeadLog head_log(const OpenConfig& config) {
   require_heads(config.model);
   return with_precision(config, [&]<class R>() { return make_head_log<R>(config); });
 }

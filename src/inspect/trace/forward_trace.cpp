@@ -7,7 +7,6 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/config/with_precision.h"
-#include "train/data/rows.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
 
@@ -16,7 +15,7 @@ namespace thimble {
 namespace {
 
 // Returns the length of the longest input of the user.
-std::int64_t max_input_length(const Config& config) {
+std::int64_t max_input_length(const OpenConfig& config) {
   if (config.model.max_length > 0) return config.model.max_length;
   const ModelSizes sizes = model_sizes(config);
   const bool pairs = layout_of(config.model) == Layout::seq2seq;
@@ -24,36 +23,61 @@ std::int64_t max_input_length(const Config& config) {
                   pairs ? config.model.trained_source_length : config.model.trained_length);
 }
 
-// Returns the id of a token that was typed: ␣ is a space where the vocabulary has no ␣.
-std::int32_t token_of(const TaskConfig& task, const Names& names, std::string_view token) {
+// Returns the line with spaces between its characters if these are tokens, else "".
+std::string spaced(const Names& names, std::string_view line) {
+  std::string out;
+  bool are_tokens = true;
+  tokenize(line, Tokenization::characters, [&](std::string_view character) {
+    if (character == " ") return;
+    are_tokens &= std::ranges::find(names, character) != names.end();
+    (out += out.empty() ? "" : " ") += character;
+  });
+  return are_tokens ? out : "";
+}
+
+// Returns the id of a token that was typed in a line: ␣ is a space where the vocabulary has no ␣.
+std::int32_t token_of(const OpenConfig& config, const Names& names, std::string_view token,
+                      std::string_view line) {
   auto found = std::ranges::find(names, shown_token(token));
   if (found == names.end()) found = std::ranges::find(names, token);
   if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
-  if (task.rows != nullptr && task.rows->unknown() != kIgnore) return task.rows->unknown();
+  const Source* source = config.source.get();
+  if (source != nullptr && source->unknown() != kIgnore) return source->unknown();
+  const std::string apart = config.task.input_tokens() == Tokenization::spaces ? spaced(names, line) : "";
+  require<DataError>(apart.empty(), "input: there is no token {}; separate tokens by spaces: {}",
+                     printable(token), shell_command({apart}));
   throw DataError(fmt::format(
       "input: there is no token {}{}; the vocabulary has {}{}", printable(token), did_you_mean(token, names),
       vocabulary_text(names, 160),
-      task.rows == nullptr
+      source == nullptr
           ? ""
           : "; a model that is trained with task.min_count or task.vocabulary=training has <unk> for such tokens"));
 }
 
 // Returns the tokens of a text that was typed, cut as the file of the task is.
-std::vector<std::int32_t> parse_tokens(const TaskConfig& task, const Names& names, std::string_view text) {
-  const Tokenization how = task.input_tokens();
-  const bool is_text = find_task(task.name).continues;
-  std::string line(text);
-  if (!is_text)
-    std::ranges::replace_if(
-        line, [](char c) { return c == '\t' || c == '\r' || c == '\n'; }, ' ');
+std::vector<std::int32_t> parse_tokens(const OpenConfig& config, const Names& names, std::string_view text) {
+  const Tokenization how = config.task.input_tokens();
+  const bool is_text = find_task(config.task.name).predicts_next;
   std::vector<std::int32_t> tokens;
-  const auto add = [&](std::string_view token) { tokens.push_back(token_of(task, names, token)); };
-  if (is_text && task.rows->boundary() != kIgnore) add("\n");
-  const std::vector<std::string_view> lines = split_at('\n', line);
+  const auto add = [&](std::string_view token) { tokens.push_back(token_of(config, names, token, text)); };
+  const std::vector<std::string_view> lines =
+      is_text ? split_at('\n', text) : std::vector<std::string_view>{text};
+  const ColumnTokens& columns = config.task.options.input_tokens;
+  if (!is_text && !columns.are_one_text() && text.find('\t') != text.npos) {
+    const std::vector<std::string_view> texts = split_at('\t', text);
+    require<DataError>(columns.size() == 1 || texts.size() == columns.size(),
+                       "input: {} columns; give {} joined by tabs, or tokens separated by spaces",
+                       texts.size(), columns.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) tokenize(texts[i], columns.of(i), add);
+    return tokens;
+  }
   for (const std::string_view& part : lines) {
     if (&part != lines.data()) add("\n");  // a token, whatever the others are
     tokenize(part, how, add);
   }
+  const std::int32_t boundary = is_text ? source_of(config)->boundary() : kIgnore;
+  if (boundary != kIgnore && (tokens.empty() || tokens.front() != boundary))
+    tokens.insert(tokens.begin(), boundary);
   require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",
                      how == Tokenization::spaces ? "tokens separated by spaces" : "a text of such tokens",
                      vocabulary_text(names, 160));
@@ -89,12 +113,10 @@ Json named(const Names& names, const std::vector<std::int32_t>& tokens) {
 
 }  // namespace
 
-Names vocabulary(const ModelSource& model) {
-  return token_names(model.config.task, layout_of(model.config.model));
-}
+Names vocabulary(const ModelSource& model) { return token_names(model.config); }
 
 std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_view text) {
-  std::vector<std::int32_t> tokens = parse_tokens(model.config.task, vocabulary(model), text);
+  std::vector<std::int32_t> tokens = parse_tokens(model.config, vocabulary(model), text);
   require<DataError>(std::ssize(tokens) <= max_input_length(model.config),
                      "input: {} tokens; this model accepts at most {}", tokens.size(),
                      max_input_length(model.config));
@@ -108,15 +130,14 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
       "generate: requires model.kind encoder_decoder or recurrent, task text, or attention and model.output.per next; `thimble trace` shows what this model predicts");
   const std::vector<std::int32_t> tokens = input_tokens(model, text);
   const Names names = vocabulary(model);
+  const Tokenization form = model.config.task.target_tokens();
   std::size_t written = 0;  // bytes that on_text has
   const auto on_tokens = [&](std::span<const std::int32_t> ids) {
     if (!how.on_text) return;
-    const std::string all = token_text(names, ids, model.config.task.target_tokens());
-    const std::string_view rest = std::string_view(all).substr(std::min(written, all.size()));
-    constexpr std::size_t kMaxCut = 3;  // bytes of a character whose last one is not there yet
-    const std::size_t whole = utf8_size(rest), part = rest.size() - whole <= kMaxCut ? whole : rest.size();
-    how.on_text(rest.substr(0, part));
-    written += part;
+    std::string all = token_text(names, ids, form);
+    while (all.ends_with("\uFFFD")) all.resize(all.size() - 3);  // may be the start of a character
+    how.on_text(std::string_view(all).substr(std::min(written, all.size())));
+    written = std::max(written, all.size());
   };
   std::vector<GeneratedSequence> sequences;
   const auto run = [&]<class R>() { return run_generation<R>(model, tokens, how, on_tokens); };
@@ -127,7 +148,8 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
     sequence.finished = hypothesis.finished;
     for (const std::int32_t token : hypothesis.tokens)
       sequence.tokens.push_back(names[static_cast<std::size_t>(token)]);
-    sequence.text = token_text(names, hypothesis.tokens, model.config.task.target_tokens());
+    sequence.text = token_text(names, hypothesis.tokens, form);
+    if (form == Tokenization::bytes) sequence.bytes = token_bytes(names, hypothesis.tokens);
   }
   if (how.on_text && written < sequences.front().text.size())
     how.on_text(std::string_view(sequences.front().text).substr(written));
@@ -135,10 +157,9 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
 }
 
 std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count) {
-  const Config& config = model.config;
-  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
-  const Names names = vocabulary(model);
-  if (config.task.rows != nullptr && config.task.rows->splits()[0] == 0)
+  const Dataset dataset = make_dataset(model.config);
+  const Names& names = dataset.names();
+  if (model.config.source != nullptr && dataset.source().rows(Split::train) == 0)
     return {};  // no training rows are left
   Batch batch;
   dataset.fill(Split::train, 0, readable(model, Split::train, count), batch);
@@ -160,8 +181,7 @@ ForwardTrace trace_input(const ModelSource& model, std::string_view text) {
 }
 
 std::int64_t readable(const ModelSource& model, Split split, std::int64_t count) {
-  const Config& config = model.config;
-  const Dataset dataset(config.task, config.data, layout_of(config.model), config.train.seed);
+  const Dataset dataset = make_dataset(model.config);
   const bool endless = split == Split::train && dataset.size(split) == 0;
   return endless ? count : std::min(count, dataset.size(split));
 }
@@ -218,13 +238,14 @@ Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Nam
 }
 
 Json to_json(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {
-  const std::int64_t rows = std::ssize(trace.predictions), columns = std::ssize(names);
+  const std::int64_t rows = std::ssize(trace.predictions), columns = std::ssize(trace.logits) / rows;
   Json json = example_json(trace, model, names);
   if (layout_of(model) == Layout::seq2seq) {
     json["finished"] = trace.finished;
     json["attentions"] = to_json(attention_layers(model));
   }
   json["vocabulary"] = names;
+  if (!trace.outputs.empty()) json["outputs"] = named(names, trace.outputs);
   json["probabilities"] = nested(trace.probabilities, {rows, columns});
   json["logits"] = nested(trace.logits, {rows, columns});
   Json& lens = json["logit_lens"] = Json::array();

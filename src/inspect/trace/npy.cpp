@@ -106,7 +106,7 @@ void append(std::vector<float>& out, std::span<const double> weights, std::int64
 }  // namespace
 
 void write_attention(const ModelSource& model, Split split, std::int64_t count, const fs::path& directory) {
-  const Config& config = model.config;
+  const OpenConfig& config = model.config;
   const std::int64_t sequences = readable(model, split, count);
   const ModelSizes sizes = model_sizes(config);
   const auto longest = [&](bool of_source) { return of_source ? sizes.source_length : sizes.length; };

@@ -58,12 +58,12 @@ void TraceObserver::add_predictions(ConstMatrixView logits) {
     ForwardTrace& trace = traces_[b];
     const std::int64_t first = static_cast<std::int64_t>(b) * rows;
     const std::int64_t outputs = std::min<std::int64_t>(rows, std::ssize(trace.tokens));
-    if (!batch_->labels.empty())
-      trace.targets.assign(batch_->labels.begin() + first, batch_->labels.begin() + first + outputs);
+    for (std::int64_t row = first; row < first + outputs && !batch_->labels.empty(); ++row)
+      trace.targets.push_back(data_.token_of(batch_->labels[static_cast<std::size_t>(row)]));
     for (std::int64_t row = first; row < first + outputs; ++row) {
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z);
-      trace.predictions.push_back(static_cast<std::int32_t>(best - z.begin()));
+      trace.predictions.push_back(data_.token_of(static_cast<std::int32_t>(best - z.begin())));
       if (!has_logits_) continue;
       double sum = 0;
       for (const Real x : z) sum += portable::exp(static_cast<double>(x) - static_cast<double>(*best));
@@ -116,7 +116,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   batch.lengths = length_of(batch.tokens);
   ForwardTrace trace;
   TraceObserver hooks(
-      network, 1, [&](const ForwardTrace& visited) { trace = visited; }, true);
+      network, dataset, 1, [&](const ForwardTrace& visited) { trace = visited; }, true);
   Tape tape(Tape::Mode::inference);
   tape.bind(network.parameters(), {});
   hooks.begin(chunk);
@@ -126,6 +126,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   require_finite(tape, network.config(), "input");
   hooks.end();
   trace.finished = finished;
+  trace.outputs.assign(dataset.output_tokens().begin(), dataset.output_tokens().end());
   if (interventions != nullptr) return trace;
   each_lens(network, tape, model_input(batch), [&](std::size_t depth, Var logits) {
     if (depth + 1 == lens_names(network.config()).size()) return;
@@ -135,7 +136,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
       const auto best = std::ranges::max_element(all);
       double sum = 0;
       for (const Real x : all) sum += portable::exp(static_cast<double>(x) - static_cast<double>(*best));
-      trace.lens_predictions.push_back(static_cast<std::int32_t>(best - all.begin()));
+      trace.lens_predictions.push_back(dataset.token_of(static_cast<std::int32_t>(best - all.begin())));
       trace.lens_probabilities.push_back(1 / sum);
     }
   });
@@ -168,7 +169,7 @@ void run_split<Real>(const ModelSource& model, Split split, std::int64_t count,
   Evaluator evaluator(model.config, *model.open());
   if (options.untrained) evaluator.model().init(*options.untrained);
   evaluator.select(split, count);
-  TraceObserver hooks(evaluator.model(), count, visit, options.logits);
+  TraceObserver hooks(evaluator.model(), evaluator.dataset(), count, visit, options.logits);
   ProgressCounter progress("reading attention", evaluator.observe_cost());
   evaluator.report_to(progress);
   evaluator.observe(hooks);

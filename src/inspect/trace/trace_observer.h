@@ -19,8 +19,9 @@ class TraceObserver : public ChunkHooks {
  public:
   using Visit = std::function<void(const ForwardTrace&)>;
 
-  TraceObserver(const Model& model, std::int64_t count, Visit visit, bool has_logits)
+  TraceObserver(const Model& model, const Dataset& data, std::int64_t count, Visit visit, bool has_logits)
       : layers_(model.attention_layers()),
+        data_(data),
         whole_(layers_),
         count_(count),
         visit_(std::move(visit)),
@@ -36,6 +37,7 @@ class TraceObserver : public ChunkHooks {
   void add_predictions(ConstMatrixView logits);
 
   const std::span<const AttentionLayer> layers_;
+  const Dataset& data_;
   WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;

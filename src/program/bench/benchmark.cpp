@@ -56,7 +56,7 @@ void time_messages(const Trainer& trainer, Ranks& ranks, Benchmark& result) {
 }
 
 // Times steps of all ranks and, alone on rank 0, of one process.
-void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Ranks& ranks,
+void time_ranks(const OpenConfig& config, std::int64_t steps, Trainer& trainer, Ranks& ranks,
                 ProgressCounter& progress, Benchmark& result) {
   result.ranks = ranks.size();
   const Ranks::Traffic start = ranks.traffic();
@@ -77,7 +77,7 @@ void time_ranks(const Config& config, std::int64_t steps, Trainer& trainer, Rank
   result.wait_ms = spread(waits).median;
   time_messages(trainer, ranks, result);
   if (ranks.rank() == 0) {
-    Config alone = config;
+    OpenConfig alone = config;
     alone.train.threads = trainer.threads();
     Trainer one(alone);
     time_steps(one, 2, progress);
@@ -150,7 +150,7 @@ double generation_rate(const Trainer& trainer) {
 }
 
 // Returns the cost of every op in a step, by name.
-std::map<std::string, OpCost> op_costs(const Config& config) {
+std::map<std::string, OpCost> op_costs(const OpenConfig& config) {
   std::map<std::string, OpCost> costs;
   const Batch batch = full_batch(config, config.train.batch);
   for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops) {
@@ -163,7 +163,7 @@ std::map<std::string, OpCost> op_costs(const Config& config) {
 }
 
 // Adds what the profiled steps took, by phase and by op.
-void add_profile(const Config& config, const Trainer::StepProfile& profile, std::int64_t steps,
+void add_profile(const OpenConfig& config, const Trainer::StepProfile& profile, std::int64_t steps,
                  Benchmark& result) {
   const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(steps); };
   double waiting = result.profiled_ms;
@@ -192,7 +192,7 @@ void add_profile(const Config& config, const Trainer::StepProfile& profile, std:
 
 }  // namespace
 
-Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
+Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
   Trainer trainer(config, ranks);
   Benchmark result;
   result.threads = trainer.threads();
@@ -207,7 +207,7 @@ Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t 
   trainer.start_profile();
   result.profiled_ms = trainer.threads() * spread(time_steps(trainer, profiled, progress)).mean;
   const Trainer::StepProfile profile = trainer.profile();
-  if (trainer.dataset().task().continues) result.tokens_per_s = generation_rate(trainer);
+  if (trainer.dataset().task().predicts_next) result.tokens_per_s = generation_rate(trainer);
   result.fma_gflops = 1e-9 * fma_flops(trainer);
   result.memory_gb_per_s = 1e-9 * memory_bandwidth(trainer);
   if (kernels::has_openblas()) result.blas_gflops = 1e-9 * blas_flops(trainer);

@@ -54,7 +54,7 @@ struct Benchmark {
 
 // Trains `warmup` steps and then `steps` timed ones, both at least 1, without writing anything. All ranks must
 // call it.
-Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps,
+Benchmark benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps,
                     Ranks& ranks = one_process());
 
 }  // namespace thimble

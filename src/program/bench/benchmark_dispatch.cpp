@@ -5,13 +5,13 @@
 namespace thimble {
 
 inline namespace f32 {
-Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
+Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
 }
 namespace f64 {
-Benchmark run_benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
+Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
 }
 
-Benchmark benchmark(const Config& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
+Benchmark benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
   ranks.require_equal<ConfigError>({{"--steps", std::to_string(steps)}},
                                    "start the same command for all ranks");
   const bool single = config.train.precision == Precision::float32;

@@ -49,6 +49,9 @@ void ModelArguments::add_to(Command& command, const std::string& subject_name,
   command.add_option("OVERRIDES", overrides, "Config overrides, such as task.length=20")
       .value_name("key=value", Value::key);
   command.group("Options");
+  command.add_option("--threads", threads, "Threads (0 = all cores); never changes the result")
+      .between(0, 4096)
+      .value_name("N");
 }
 
 std::string ModelArguments::take_subject(const std::string& name) {
@@ -82,7 +85,8 @@ void show_remarks(const std::vector<std::string>& remarks) {
 }
 
 ModelSource ModelArguments::open() const {
-  const auto warned = [](const ModelSource& model) {
+  const auto warned = [this](ModelSource model) {
+    if (threads >= 0) model.config.train.threads = threads;
     require_separate_outputs();
     warn_of_changes(model.changes);
     show_remarks(model.remarks);
@@ -113,14 +117,14 @@ void ConfigArguments::add_to(Command& command, bool required) {
       .value_name("key=value", Value::key);
 }
 
-Config ConfigArguments::load() const { return finished(open_config(file, overrides)); }
+OpenConfig ConfigArguments::load() const { return finished(open_config(file, overrides)); }
 
-Config ConfigArguments::load(const RunDirectory& run) const {
+OpenConfig ConfigArguments::load(const RunDirectory& run) const {
   run.require_run();
-  return finished(open_config_text(run.config_text(), run.config_path().string(), overrides));
+  return finished(open_data(parse_config(run.config_text(), run.config_path().string(), overrides)));
 }
 
-Config ConfigArguments::finished(Config config) const {
+OpenConfig ConfigArguments::finished(OpenConfig config) const {
   require_separate_outputs();
   if (threads >= 0) config.train.threads = threads;
   return config;

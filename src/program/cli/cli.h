@@ -34,6 +34,7 @@ struct ModelArguments {
   std::string run, checkpoint, config, weights;
   std::optional<std::string> subject;  // the argument after RUN, of commands that have one
   std::vector<std::string> overrides;
+  int threads = -1;  // -1: those of the config
 
   void add_to(Command& command, const std::string& subject_name = "", const std::string& subject_help = "");
   // Returns the argument after RUN, or the first with --weights. Throws ConfigError if it is missing.
@@ -50,11 +51,11 @@ struct ConfigArguments {
   int threads = -1;
 
   void add_to(Command& command, bool required = true);
-  Config load() const;
-  Config load(const RunDirectory& run) const;  // the config of a run, in place of a file
+  OpenConfig load() const;
+  OpenConfig load(const RunDirectory& run) const;  // the config of a run, in place of a file
 
  private:
-  Config finished(Config config) const;
+  OpenConfig finished(OpenConfig config) const;
 };
 
 // Returns the ranks of the cluster. Only rank 0 prints and writes results from then on. Throws ConfigError on all ranks when they

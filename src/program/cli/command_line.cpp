@@ -32,7 +32,8 @@ Option& Option::required() {
   return *this;
 }
 
-Option& Option::between(std::int64_t min, std::int64_t max) {
+Option& Option::between(std::int64_t min, std::int64_t max, bool with_min) {
+  with_min_ = with_min;
   min_ = min;
   max_ = max;
   return *this;
@@ -41,6 +42,7 @@ Option& Option::between(std::int64_t min, std::int64_t max) {
 void Option::require_number(const std::string& text) const {
   if (is_real_) {
     const auto value = parse_number<double>(text);
+    if (with_min_ && value && *value == static_cast<double>(min_)) return;
     require<ConfigError>(value && *value > static_cast<double>(min_) && *value <= static_cast<double>(max_),
                          "{} {}: must be a number above {}, at most {}", parsed_->get_name(), text, min_,
                          max_);
@@ -49,11 +51,12 @@ void Option::require_number(const std::string& text) const {
   const auto value = parse_number<std::int64_t>(text);
   const bool limited = max_ < std::numeric_limits<std::int64_t>::max();
   const bool above = min_ > std::numeric_limits<std::int64_t>::min();
-  require<ConfigError>(value && *value >= min_ && *value <= max_, "{} {}: must be an integer{}",
+  require<ConfigError>(value && *value >= min_ && *value <= max_, "{} {}: must be an integer{}{}",
                        parsed_->get_name(), text,
                        limited ? fmt::format(" from {} to {}", min_, max_)
                        : above ? fmt::format(" from {}", min_)
-                               : "");
+                               : "",
+                       did_you_mean(text, min_, max_));
 }
 
 Option& Option::one_of(const std::vector<std::string>& names) {
@@ -262,7 +265,10 @@ int Command::run(int argc, char** argv) {
   }
   const Command& command = chosen();
   for (const Option& option : command.options_)
-    if (option.kind_ == Value::config && !option.text_->empty()) *option.text_ = find_config(*option.text_);
+    if (option.kind_ == Value::config && !option.text_->empty()) {
+      *option.text_ = find_config(*option.text_);
+      if (option.parsed_->get_name() != "SWEEP") require_config(*option.text_);
+    }
   command.check_outputs();
   return command.run_();
 }

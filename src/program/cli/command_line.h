@@ -36,7 +36,7 @@ class Option {
   Option& value_name(const std::string& name, Value kind = Value::text);
   Option& shows_default();
   Option& required();
-  Option& between(std::int64_t min, std::int64_t max);
+  Option& between(std::int64_t min, std::int64_t max, bool with_min = false);
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);
   Option& excludes(const Option& other);
@@ -60,7 +60,7 @@ class Option {
   Value kind_ = Value::text;
   std::vector<std::string> choices_;
   const Option* substitute_ = nullptr;
-  bool is_output_ = false, is_real_ = false;
+  bool is_output_ = false, is_real_ = false, with_min_ = false;
   std::int64_t min_ = std::numeric_limits<std::int64_t>::min(),
                max_ = std::numeric_limits<std::int64_t>::max();
   std::string* text_ = nullptr;  // the variable, if it is a string
@@ -81,7 +81,8 @@ class Command {
   Command& add_command(const std::string& name, const std::string& summary);
 
   // Adds an option, or with a name in capitals a positional argument. T: std::string, int, std::int64_t, a
-  // vector or std::optional of one of them, or double, of which between() gives bounds, the lower one excluded.
+  // vector or std::optional of one of them, or double, of which between() gives bounds, the lower one excluded
+  // unless with_min is true, so that the command can say what to do instead.
   // The value of the variable is the default.
   template <class T>
   Option& add_option(const std::string& name, T& variable, const std::string& help);

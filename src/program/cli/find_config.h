@@ -16,6 +16,9 @@ std::vector<std::filesystem::path> config_folders();
 // is returned, so that its reader reports it.
 std::string find_config(const std::string& name);
 
+// Throws ConfigError for a file that is no config but an experiment, a sweep or data, with the command that takes it.
+void require_config(const std::string& path);
+
 // Returns the names of all bundled configs, sorted.
 std::vector<std::string> config_names();
 

@@ -109,7 +109,7 @@ bool standard_output_is_taken() {
 
 void write_result(const std::string& path, std::string_view text) {
   if (path == "-")
-    write_picture(text);
+    write_text(text);
   else
     write_output(path, text);
 }

@@ -96,6 +96,13 @@ std::string printable_text(int descriptor, std::string_view text) {
 
 void write_out(std::string_view text) { write_picture(printable_text(STDOUT_FILENO, text)); }
 
+void write_text(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) == 1)
+    write_picture(escape_controls(text, "\n\t"));
+  else
+    write_picture(text);
+}
+
 void flush_out() {
   if (std::fflush(stdout) != 0) fail_out();
 }

@@ -32,6 +32,9 @@ std::string own_text(fmt::string_view text);
 void write_out(std::string_view text);
 void flush_out();
 
+// Writes text to standard output as it is; on a terminal, what could control it is escaped, but for tabs.
+void write_text(std::string_view text);
+
 // Writes text with control sequences, such as colors, to standard output as it is.
 void write_picture(std::string_view picture);
 

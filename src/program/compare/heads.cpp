@@ -59,7 +59,7 @@ std::vector<std::int64_t> previous_of_length(const Attention& traces) {
 
 // Returns why the heads of two models cannot be compared, or "".
 std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
-  const Config &a = first.config, &b = second.config;
+  const OpenConfig &a = first.config, &b = second.config;
   if (heads_of(a.model) == 0 || heads_of(b.model) == 0) return "one of the models has no attention heads";
   if (a.task.name != b.task.name)
     return fmt::format("the tasks differ, {} and {}; heads are compared on the same sequences", a.task.name,
@@ -75,11 +75,12 @@ std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
 }
 
 // Returns the model with the data of another config, of sequences that are not longer.
-ModelSource on_data_of(const Config& data, ModelSource model) {
-  if (Config& config = model.config; layout_of(config.model) != Layout::seq2seq) {
+ModelSource on_data_of(const OpenConfig& data, ModelSource model) {
+  if (OpenConfig& config = model.config; layout_of(config.model) != Layout::seq2seq) {
     if (config.model.max_length == 0) config.model.max_length = model_sizes(config).length;
   }
   model.config.task = data.task;
+  model.config.source = data.source;
   model.config.data = data.data;
   model.config.train.seed = data.train.seed;
   return model;
@@ -161,7 +162,7 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
   return out;
 }
 
-MemoryEstimate comparison_bound(const Config& first, const Config& second, std::int64_t sequences) {
+MemoryEstimate comparison_bound(const OpenConfig& first, const OpenConfig& second, std::int64_t sequences) {
   // The weights of both models and of an untrained copy, on the same sequences.
   MemoryEstimate bound = tracing_bound(first, sequences);
   const MemoryEstimate other = tracing_bound(second, sequences);
@@ -177,7 +178,7 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
   if (!comparison.obstacle.empty()) return comparison;
   const ModelConfig &model = first.config.model, &other = second.config.model;
   const bool is_shorter = model_sizes(second.config).length < model_sizes(first.config).length;
-  const Config& data = is_shorter ? second.config : first.config;
+  const OpenConfig& data = is_shorter ? second.config : first.config;
   const ModelSource first_here = on_data_of(data, first), second_here = on_data_of(data, second);
   if (readable(first_here, Split::test, sequences) == 0) {
     comparison.obstacle = "there are no test sequences";

@@ -75,6 +75,6 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
                              const std::function<void(const MemoryEstimate&)>& fits = {});
 
 // Returns an upper bound of the memory of compare_heads().
-MemoryEstimate comparison_bound(const Config& first, const Config& second, std::int64_t sequences);
+MemoryEstimate comparison_bound(const OpenConfig& first, const OpenConfig& second, std::int64_t sequences);
 
 }  // namespace thimble

@@ -187,7 +187,7 @@ class SweepReader {
     own.insert(own.end(), sample.begin(), sample.end());
     Changes all = common_;
     all.insert(all.end(), own.begin(), own.end());
-    std::optional<Config> config = changes_.load(sweep_.config, config_location_, all);
+    std::optional<OpenConfig> config = changes_.load(sweep_.config, config_location_, all);
     if (!config) return;
     SweepSetting setting{sweep_.config, texts(own), *std::move(config)};
     const auto [first, is_new] = settings_.emplace(to_yaml(setting.config), setting.overrides);

@@ -29,7 +29,7 @@ namespace thimble {
 struct SweepSetting {
   std::string file;                    // path of its config
   std::vector<std::string> overrides;  // "a.b.c=value": those of the list, then those of the grid
-  Config config;                       // with the changes
+  OpenConfig config;                   // with the changes
 };
 
 // Successive halving (Jamieson & Talwalkar, "Non-stochastic best arm identification and hyperparameter

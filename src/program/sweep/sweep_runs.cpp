@@ -52,7 +52,7 @@ std::string config_hash(Config config) {
   for (std::string* path : data_paths(config.task)) path->clear();
   config.train.seed = 0;
   config.train.threads = 1;
-  return hash_digits(json_text(to_json(config), -1, Json::error_handler_t::replace));
+  return hash_digits(json_text(hashed_values(config), -1, Json::error_handler_t::replace));
 }
 
 // Returns {"model.heads": 2}, with the values of the config.

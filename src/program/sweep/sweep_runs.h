@@ -30,7 +30,7 @@ std::string_view name(RunStatus);
 
 struct SweepRun {
   std::size_t setting = 0;  // index
-  Config config;            // with the seed of the run, and one thread
+  OpenConfig config;        // with the seed of the run, and one thread
   std::string name;         // of its directory, such as 003-heads_2-seed_42
   RunStatus status = RunStatus::waiting;
   std::optional<int> exit;  // exit status

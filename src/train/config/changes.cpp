@@ -7,7 +7,6 @@
 #include "thimble/engine/error.h"
 #include "train/config/fields.h"
 #include "train/config/value.h"
-#include "train/files/text/text.h"
 
 namespace thimble::config {
 
@@ -34,15 +33,14 @@ std::string ChangeReader::read_config(const YamlNode& node) {
 }
 
 void ChangeReader::read_change(const YamlNode& key, const YamlNode& value, Changes& changes) {
-  const auto problem = [&](const std::string& rule) { report_.problem(value.location, key.text, rule); };
   if (value.is_map() || value.is_list()) return must_be(value, key.text, "one value", report_);
   if (!value.tag.empty())
-    return problem(fmt::format("YAML tags such as {} are not supported; write the plain value", value.tag));
+    return report_.problem(
+        value.location, key.text,
+        fmt::format("YAML tags such as {} are not supported; write the plain value", value.tag));
   std::string text = value.text;
-  if (!is_line(text)) return problem("must be UTF-8 without control characters");
   // In overrides, paths are relative to the current folder.
-  const bool is_path = path_keys_.contains(key.text) && !text.empty();
-  if (is_path) text = std::filesystem::absolute(folder_ / text).lexically_normal().string();
+  const bool is_path = path_keys_.contains(key.text) && assign({"", "", Path{&text}}, text, false, folder_);
   if (is_path || value.quoted) {  // quoted text must stay quoted
     for (std::size_t i = 0; (i = text.find('\'', i)) != std::string::npos; i += 2) text.insert(i, 1, '\'');
     text = '\'' + text + '\'';
@@ -85,10 +83,14 @@ void ChangeReader::check_change(const Change& change, bool has_seeds) {
     report_.problem(change.location, change.key, "seeds sets it already; remove one of them");
 }
 
-std::optional<Config> ChangeReader::load(const std::string& file, const SourceLocation& file_location,
-                                         const Changes& changes) {
+std::optional<OpenConfig> ChangeReader::load(const std::string& file, const SourceLocation& file_location,
+                                             const Changes& changes) {
   try {
-    return open_config(file, texts(changes));
+    ResolvedConfig config = load_config(file, texts(changes));
+    const auto other = std::ranges::find(opened_, config.task, &OpenConfig::task);
+    OpenConfig opened = open_data(std::move(config), {}, other == opened_.end() ? nullptr : other->source);
+    if (other == opened_.end() && opened.source != nullptr) opened_.push_back(opened);
+    return opened;
   } catch (const ConfigError& e) {
     for (const ConfigProblem& problem : e.problems()) {
       if (problem.location.argument == 0) {

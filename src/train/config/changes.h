@@ -45,8 +45,8 @@ class ChangeReader {
 
   // Returns the config with the changes, as open_config does; nothing if it has problems. Problems of the
   // config file itself are reported at `file_location`, where it is named; each problem is reported once.
-  std::optional<Config> load(const std::string& file, const SourceLocation& file_location,
-                             const Changes& changes);
+  std::optional<OpenConfig> load(const std::string& file, const SourceLocation& file_location,
+                                 const Changes& changes);
 
  private:
   void report_once(const SourceLocation& location, const std::string& key, const std::string& rule);
@@ -55,6 +55,7 @@ class ChangeReader {
   std::filesystem::path folder_;            // of the file
   std::set<std::string> keys_, path_keys_;  // of a config
   std::set<std::tuple<int, int, int, std::string>> reported_;
+  std::vector<OpenConfig> opened_;  // with different sources, which later configs share
 };
 
 }  // namespace thimble::config

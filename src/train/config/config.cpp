@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "thimble/engine/error.h"
 #include "train/config/fields.h"
@@ -11,7 +10,6 @@
 #include "train/config/reader.h"
 #include "train/config/report.h"
 #include "train/config/yaml.h"
-#include "train/data/rows.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
@@ -68,11 +66,11 @@ const std::vector<std::string> kTaskKeys = {
     "task.file",    "task.validation_file", "task.test_file", "task.name",  "model.kind"};
 
 // Reports a vocabulary file other than the one that the model was trained with.
-void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Report& report) {
-  if (task.rows == nullptr || task.vocabulary_file.empty()) return;
+void check_vocabulary_file(const OpenConfig& c, const DataRecord& trained, Report& report) {
+  if (c.source == nullptr || c.task.vocabulary_file.empty()) return;
   const auto is_vocabulary = [](const DataFile& file) { return file.key == "vocabulary_file"; };
   const auto before = std::ranges::find_if(trained.files, is_vocabulary);
-  const auto now = std::ranges::find_if(task.rows->sources(), is_vocabulary);
+  const auto now = std::ranges::find_if(c.source->files(), is_vocabulary);
   if (before != trained.files.end() &&
       (now->path == before->path || now->path == before->moved || now->hash == before->hash))
     return;
@@ -80,11 +78,11 @@ void check_vocabulary_file(const TaskConfig& task, const DataRecord& trained, Re
                   "the model keeps the vocabulary that it was trained with; remove the file");
 }
 
-void check_trained(Config& c, const DataRecord& trained, Report& report) {
+void check_trained(OpenConfig& c, const DataRecord& trained, Report& report) {
   const std::string mismatch =
-      vocabulary_mismatch(trained.vocabulary, vocabulary_of(c.task, layout_of(c.model)));
+      vocabulary_mismatch(trained.vocabulary, vocabulary_of(*source_of(c), layout_of(c.model)));
   if (!mismatch.empty()) return report.conflict(kTaskKeys, mismatch);
-  check_vocabulary_file(c.task, trained, report);
+  check_vocabulary_file(c, trained, report);
   if (c.model.positions != Positions::learned) return;
   const ModelSizes sizes = model_sizes(c);
   const auto check = [&](std::int64_t needed, std::int64_t rows) {
@@ -107,18 +105,17 @@ void check_trained(Config& c, const DataRecord& trained, Report& report) {
   c.model.trained_source_length = trained.source_length;
 }
 
-void check_lengths(Config& c, const DataRecord* trained, Report& report) {
+void check_lengths(OpenConfig& c, const DataRecord* trained, Report& report) {
   if (c.task.min_length > c.task.length)
     return report.conflict(
         {"task.min_length", "task.length"},
         fmt::format("min_length ({}) must be at most length ({})", c.task.min_length, c.task.length));
-  if (c.task.rows != nullptr)
-    c.task.rows->check(layout_of(c.model));  // throws a DataError with lines of the file
+  if (c.source != nullptr) c.source->check(layout_of(c.model));  // throws a DataError with lines of the file
   std::int64_t needed = 0;
   try {
     const ModelSizes sizes = model_sizes(c);
     needed = std::max(sizes.length, sizes.source_length);
-    if (trained != nullptr && trained->known()) check_trained(c, *trained, report);
+    if (trained != nullptr) check_trained(c, *trained, report);
   } catch (const DataError& e) {
     return report.conflict({"model.output.per", "task.name", "task.length"}, e.what());
   }
@@ -158,19 +155,15 @@ void check_schedule(const TrainConfig& train, Report& report) {
       schedule.final, train.optimizer.lr);
 }
 
-// `rows`: how many training sequences there are, where data files say so.
-void check_training(const Config& c, std::int64_t rows, Report& report) {
+// `sequences`: how many training sequences there are; 0: no limit.
+void check_batch(const Config& c, std::int64_t sequences, Report& report) {
+  report.conflict_if(sequences != 0 && c.train.batch > sequences, {"train.batch", "data.train", "task.file"},
+                     "batch ({}) must be at most the number of training sequences ({}); lower train.batch",
+                     c.train.batch, sequences);
+}
+
+void check_training(const Config& c, Report& report) {
   const TrainConfig& train = c.train;
-  const std::int64_t sequences = std::min(rows, c.data.train);
-  if (c.task.rows != nullptr && c.task.rows->places() > 0 && c.data.train != kAll)
-    report.conflict(
-        {"data.train", "task.documents"},
-        "data.train has no effect on a stream, which training reads at random places; remove it, or choose a smaller part with task.split");
-  else if (c.data.train != 0 && train.batch > sequences)
-    report.conflict(
-        {"train.batch", "data.train", "task.file"},
-        fmt::format("batch ({}) must be at most the number of training sequences ({}); lower train.batch",
-                    train.batch, sequences));
   report.conflict_if(train.shards > train.batch, {"train.shards", "train.batch"},
                      "shards ({}) must be at most batch ({}); lower train.shards", train.shards, train.batch);
   for (const auto& [key, is_set] : {std::pair("train.target.accuracy", train.target.accuracy > 0),
@@ -178,24 +171,26 @@ void check_training(const Config& c, std::int64_t rows, Report& report) {
                                     {"train.patience", train.patience > 0}})
     report.conflict_if(is_set && train.evaluate_every == 0, {key, "train.evaluate_every"},
                        "{} requires evaluations before the last step; set train.evaluate_every", key);
-  report.conflict_if(train.sample_every > 0 && !find_task(c.task.name).continues,
+  report.conflict_if(train.sample_every > 0 && !find_task(c.task.name).predicts_next,
                      {"train.sample_every", "task.name"},
                      "only models of task text draw samples while they train; remove sample_every");
   check_schedule(train, report);
 }
 
-ResolvedConfig resolve(const std::string& yaml, const std::string& name,
-                       const std::vector<std::string>& overrides, bool opens_data,
-                       const DataRecord* trained = nullptr) {
-  ResolvedConfig resolved;
-  Config& out = resolved.config;
+bool has_files(const Config& c) { return find_task(c.task.name).open != nullptr; }
+
+}  // namespace
+
+ResolvedConfig parse_config(const std::string& yaml, const std::string& name,
+                            const std::vector<std::string>& overrides, const Rules& rules) {
+  OpenConfig out;
   const config::Section root = config::describe(out);
   Report report(name);
   config::read_yaml(yaml, root, report);
   int number = 0;
   for (const std::string& argument : overrides) config::read_override(argument, ++number, root, report);
   // A limit that is made for generated sequences would cut a file.
-  if (find_task(out.task.name).open != nullptr) {
+  if (has_files(out)) {
     for (const Split split : {Split::train, Split::validation, Split::test})
       if (!report.was_given(fmt::format("data.{}", split_name(split)))) out.data.size(split) = kAll;
   }
@@ -204,23 +199,38 @@ ResolvedConfig resolve(const std::string& yaml, const std::string& name,
     out.model.output.per = OutputPer::next;
   config::check_model(out.model, report);
   check_task(out, report);
-  const bool has_files = find_task(out.task.name).open != nullptr;
-  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
-  if (has_files && opens_data) {
-    report.finish();  // data files can be long: a config with problems is reported without reading them
-    follow_moved_files(out.task, name);
-    out.task.rows = open_rows(out.task, layout_of(out.model), trained);
-    if (out.task.rows->places() == 0) rows = out.task.rows->splits()[0];
-  }
-  if (!has_files || opens_data) check_lengths(out, trained, report);
-  if (trained == nullptr) check_training(out, rows, report);
+  if (!has_files(out)) check_lengths(out, rules.trained, report);
+  if (rules.training) check_training(out, report);
+  if (rules.training && !has_files(out)) check_batch(out, out.data.train, report);
   check_head_log(out, report);
   report.finish();
+  ResolvedConfig resolved(std::move(out));
   resolved.origins = report.given();
+  resolved.files = report.files();
   return resolved;
 }
 
-}  // namespace
+OpenConfig open_data(ResolvedConfig config, const Rules& rules, std::shared_ptr<const Source> shared) {
+  if (!has_files(config)) return OpenConfig(std::move(config));
+  if (config.files.empty()) config.files = {"config"};
+  Report report(config.files, config.origins);
+  follow_moved_files(config.task, config.files[0]);
+  OpenConfig out(std::move(config), std::move(shared));
+  if (out.source == nullptr) out.source = file_source(out.task, layout_of(out.model), rules.trained);
+  const bool has_vocabulary = rules.trained != nullptr
+                                  ? rules.trained->outputs.empty()
+                                  : rules.outputs > 0 && rules.outputs != std::ssize(out.source->answers());
+  if (has_vocabulary) out.outputs = Outputs::vocabulary;
+  const bool is_stream = out.source->starts() > 0;
+  check_lengths(out, rules.trained, report);
+  report.conflict_if(
+      rules.training && is_stream && out.data.train != kAll, {"data.train", "task.documents"},
+      "data.train has no effect on a stream, which training reads at random places; remove it, or choose a smaller part with task.split");
+  if (rules.training && !is_stream)
+    check_batch(out, std::min(out.source->rows(Split::train), out.data.train), report);
+  report.finish();
+  return out;
+}
 
 Layout layout_of(const ModelConfig& model) {
   constexpr Layout kLayouts[] = {Layout::position, Layout::sequence,
@@ -229,36 +239,49 @@ Layout layout_of(const ModelConfig& model) {
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
 
-ModelSizes model_sizes(const Config& config) { return model_sizes(config.task, layout_of(config.model)); }
+namespace {
+
+// A tied output has a logit for each token.
+Outputs outputs_of(const OpenConfig& c) { return c.model.output.tied ? Outputs::vocabulary : c.outputs; }
+
+}  // namespace
+
+std::shared_ptr<const Source> source_of(const OpenConfig& c) {
+  return c.source != nullptr ? c.source : generated_source(c.task, c.data, c.train.seed);
+}
+
+ModelSizes model_sizes(const OpenConfig& c) {
+  return model_sizes(*source_of(c), layout_of(c.model), outputs_of(c));
+}
+DataConfig split_sizes(const OpenConfig& c) { return split_sizes(*source_of(c), c.data); }
+
+std::vector<std::string> token_names(const OpenConfig& c) {
+  return token_names(*source_of(c), layout_of(c.model));
+}
+
+Dataset make_dataset(const OpenConfig& c) {
+  return Dataset(source_of(c), c.data, layout_of(c.model), c.train.seed, outputs_of(c));
+}
+
+DataRecord record_of(const OpenConfig& c) {
+  return record_of(*source_of(c), layout_of(c.model), c.model.max_length, outputs_of(c));
+}
 
 bool generates(const Config& config) {
   const Layout layout = layout_of(config.model);
   const bool predicts_next =
-      layout == Layout::next || (layout == Layout::position && find_task(config.task.name).continues);
+      layout == Layout::next || (layout == Layout::position && find_task(config.task.name).predicts_next);
   return layout == Layout::seq2seq || (predicts_next && config.model.mixer == Mixer::attention);
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(config::read_config_file(path), path, overrides);
+ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides,
+                           const Rules& rules) {
+  return parse_config(config::read_config_file(path), path, overrides, rules);
 }
 
-Config parse_config(const std::string& yaml, const std::string& name,
-                    const std::vector<std::string>& overrides, const DataRecord* trained) {
-  return resolve(yaml, name, overrides, false, trained).config;
-}
-
-Config open_config(const std::string& path, const std::vector<std::string>& overrides,
-                   const DataRecord* trained) {
-  return open_config_text(config::read_config_file(path), path, overrides, trained);
-}
-
-Config open_config_text(const std::string& yaml, const std::string& name,
-                        const std::vector<std::string>& overrides, const DataRecord* trained) {
-  return resolve(yaml, name, overrides, true, trained).config;
-}
-
-ResolvedConfig resolve_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return resolve(config::read_config_file(path), path, overrides, true);
+OpenConfig open_config(const std::string& path, const std::vector<std::string>& overrides,
+                       const Rules& rules) {
+  return open_data(load_config(path, overrides, rules), rules);
 }
 
 }  // namespace thimble

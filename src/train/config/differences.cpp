@@ -31,9 +31,12 @@ std::string fixed_values(const Config& c) {
   Config copy = c;
   const config::Section root = config::describe(copy);
   std::string lines;
-  for (const auto& [path, field] : config::flatten(root))
-    if (field->section() == nullptr && field->applies && !field->may_change)
-      lines += fmt::format("{}: {}\n", path, config::value_text(*field));
+  for (const auto& [path, field] : config::flatten(root)) {
+    const std::string value = config::value_text(*field);
+    if (field->section() == nullptr && field->applies && !field->may_change &&
+        (field->newer.empty() || value != field->newer))
+      lines += fmt::format("{}: {}\n", path, value);
+  }
   return lines;
 }
 

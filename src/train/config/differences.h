@@ -21,7 +21,9 @@ struct Difference {
 std::vector<Difference> differences(const Config& a, const Config& b, std::string_view name_a,
                                     std::string_view name_b);
 
-// Returns a line "train.seed: 42" for each value that may not change while a run is resumed.
+// Returns a line "train.seed: 42" for each value that may not change while a run is resumed, see Field::newer.
 std::string fixed_values(const Config&);
+// Returns the values for a hash, see Field::newer.
+Json hashed_values(const Config&);
 
 }  // namespace thimble

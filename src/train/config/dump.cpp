@@ -1,10 +1,11 @@
 // Writes a config as YAML and JSON, and the rules for configs as JSON Schema.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "thimble/train/json.h"
+#include "train/config/differences.h"
 #include "train/config/dump.h"
 #include "train/config/value.h"
 #include "train/files/text/text.h"
@@ -14,8 +15,9 @@ namespace config {
 namespace {
 
 // Returns whether a dump has the field: not if other values leave it without effect, nor an empty path.
-bool is_shown(const Field& field) {
-  return field.applies && (field.section() != nullptr || !value_text(field).empty());
+bool is_shown(const Field& field, bool all) {
+  return field.applies && (field.section() != nullptr ||
+                           (!value_text(field).empty() && (all || value_text(field) != field.newer)));
 }
 
 struct Line {
@@ -23,14 +25,14 @@ struct Line {
   std::string key;  // dotted path of the value; "" for a section
 };
 
-void write_yaml(const Section& section, const std::string& parent, const std::string& indent,
+void write_yaml(const Section& section, const std::string& parent, const std::string& indent, bool all,
                 std::vector<Line>& out) {
   for (const Field& field : section.fields) {
-    if (!is_shown(field)) continue;
+    if (!is_shown(field, all)) continue;
     const std::string key = fmt::format("{}{}", parent, field.key);
     if (const Section* inner = field.section()) {
       out.push_back({fmt::format("{}{}:", indent, field.key), ""});
-      write_yaml(*inner, key + ".", indent + "  ", out);
+      write_yaml(*inner, key + ".", indent + "  ", all, out);
     } else {
       out.push_back({fmt::format("{}{}: {}", indent, field.key, value_text(field)), key});
     }
@@ -46,9 +48,9 @@ std::string origin_text(const SourceLocation& origin, std::size_t room) {
   return fmt::format("{}:{}", std::filesystem::path(name).filename().string(), origin.line);
 }
 
-Json json(const Field& field) {
+Json json(const Field& field, bool all = true) {
   return std::visit(Overloaded{
-                        [](const Section& rule) { return json(rule); },
+                        [&](const Section& rule) { return json(rule, all); },
                         [](const Base&) { return Json(); },
                         [](const Choice& rule) { return Json(rule.get(rule.value, rule)); },
                         [&](const Integer& rule) {
@@ -82,7 +84,9 @@ Json schema(const Field& field) {
                         {rule.high_open ? "exclusiveMaximum" : "maximum", rule.high}};
           },
           [](const Choice& rule) {
-            return Json{{"enum", rule.names}};
+            const std::string name = fmt::format("({})", fmt::join(rule.names, "|"));
+            return rule.is_list ? Json{{"type", "string"}, {"pattern", fmt::format("^{0}(,{0})*$", name)}}
+                                : Json{{"enum", rule.names}};
           },
           [](const Boolean&) {
             return Json{{"type", "boolean"}};
@@ -111,7 +115,7 @@ Json schema(const Section& section) {
 std::string yaml(const Section& section, const Origins* origins) {
   constexpr std::size_t kMaxWidth = 80, kMaxValueWidth = 40;
   std::vector<Line> lines;
-  write_yaml(section, "", "", lines);
+  write_yaml(section, "", "", origins != nullptr, lines);
   std::size_t column = 0;
   for (const Line& line : lines)
     if (line.text.size() <= kMaxValueWidth) column = std::max(column, line.text.size());
@@ -130,10 +134,10 @@ std::string yaml(const Section& section, const Origins* origins) {
   return out;
 }
 
-Json json(const Section& section) {
+Json json(const Section& section, bool all) {
   Json out = Json::object();
   for (const Field& field : section.fields)
-    if (is_shown(field)) out[std::string(field.key)] = json(field);
+    if (is_shown(field, all)) out[std::string(field.key)] = json(field, all);
   return out;
 }
 
@@ -144,14 +148,19 @@ std::string to_yaml(const Config& values) {
   return config::yaml(config::describe(copy));
 }
 
-std::string to_yaml(const ResolvedConfig& resolved) {
-  Config copy = resolved.config;
+std::string to_annotated_yaml(const ResolvedConfig& resolved) {
+  Config copy = resolved;
   return config::yaml(config::describe(copy), &resolved.origins);
 }
 
 Json to_json(const Config& values) {
   Config copy = values;
   return config::json(config::describe(copy));
+}
+
+Json hashed_values(const Config& values) {
+  Config copy = values;
+  return config::json(config::describe(copy), false);
 }
 
 Json config_schema() {

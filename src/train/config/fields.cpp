@@ -5,32 +5,34 @@
 namespace thimble::config {
 namespace {
 
-template <class Enum>
-Choice one_of(Enum& value, const std::vector<std::string_view>& names) {
+// `value`: an enumerator, or what is made of a text and converts to it.
+template <class T>
+Choice one_of(T& value, const std::vector<std::string_view>& names, bool is_list = false) {
   return {.value = &value,
-          .set = [](void* to, const Choice&,
-                    std::size_t index) { *static_cast<Enum*>(to) = static_cast<Enum>(index); },
+          .set =
+              [](void* to, const Choice& choice, std::string_view text) {
+                if constexpr (std::is_enum_v<T>)
+                  *static_cast<T*>(to) =
+                      static_cast<T>(std::ranges::find(choice.names, text) - choice.names.begin());
+                else
+                  *static_cast<T*>(to) = T(text);
+              },
           .get =
               [](const void* from, const Choice& choice) {
-                return choice.names[static_cast<std::size_t>(*static_cast<const Enum*>(from))];
+                const T& current = *static_cast<const T*>(from);
+                if constexpr (std::is_enum_v<T>)
+                  return std::string(choice.names[static_cast<std::size_t>(current)]);
+                else
+                  return std::string(current);
               },
-          .names = names};
+          .names = names,
+          .is_list = is_list};
 }
 
 std::vector<std::string_view> score_names() {
   std::vector<std::string_view> names;
   for (const ScoreKind& kind : kScoreKinds) names.push_back(kind.name);
   return names;
-}
-
-Choice one_of(std::string& value, std::span<const std::string_view> names) {
-  return {.value = &value,
-          .set = [](void* to, const Choice& choice,
-                    std::size_t index) { *static_cast<std::string*>(to) = choice.names[index]; },
-          .get = [](const void* from, const Choice&) -> std::string_view {
-            return *static_cast<const std::string*>(from);
-          },
-          .names = {names.begin(), names.end()}};
 }
 
 // Returns the rule for a probability or a factor below one.
@@ -44,8 +46,10 @@ Field may_change(Field field) {
 // The limits below keep every product of sizes, such as B·H·T·T, far below 2^63.
 
 Section fields(TaskConfig& c) {
+  const std::vector<std::string_view> ways{"spaces", "characters", "words", "field"};
   Section section = {
-      {{"name", "task to train on; thimble tasks lists them", one_of(c.name, task_names())},
+      {{"name", "task to train on; thimble tasks lists them",
+        one_of(c.name, {task_names().begin(), task_names().end()})},
        {"symbols", "number of distinct symbols in inputs", Integer{&c.symbols, 2, 65536}},
        {"length", "tokens in the longest input", Integer{&c.length, 1, 8192}},
        {"min_length", "tokens in the shortest input; 0: every input has `length` tokens",
@@ -62,7 +66,7 @@ Section fields(TaskConfig& c) {
        may_change({"vocabulary_file", "file with a token on each line; default: the tokens in the data",
                    Path{&c.vocabulary_file}}),
        {"format", "format of data files; auto: by the extension of the name",
-        one_of(c.options.format, {"auto", "tsv", "csv", "jsonl", "conllu"})},
+        one_of(c.options.format, {"auto", "tsv", "csv", "jsonl", "conllu", "conll"})},
        {"input",
         "columns of the input, joined by commas: numbers from 0, names in the header, fields of CoNLL-U or keys of JSON",
         Text{&c.options.input}},
@@ -70,10 +74,10 @@ Section fields(TaskConfig& c) {
        {"header", "skip the first line of a table", Boolean{&c.options.header}},
        {"separator", "text at whose first occurrence a line is cut into input and target; default: a tab",
         Text{&c.options.separator}},
-       {"input_tokens", "tokens of an input: what is between spaces, every character, or words and marks",
-        one_of(c.options.input_tokens, {"spaces", "characters", "words"})},
-       {"target_tokens", "tokens of a target, as for input_tokens",
-        one_of(c.options.target_tokens, {"spaces", "characters", "words"})},
+       {"input_tokens",
+        "tokens of an input: what is between spaces, every character, words and marks, or the whole field; or one of these for each column, joined by commas",
+        one_of(c.options.input_tokens, ways, true)},
+       {"target_tokens", "tokens of a target: one of those", one_of(c.options.target_tokens, ways)},
        {"no_answer", "token of a target that marks a position without an answer; \"\": there is none",
         Text{&c.options.no_answer, true}},
        {"documents", "what a text consists of: a document a line, or one stream",
@@ -94,7 +98,11 @@ Section fields(TaskConfig& c) {
        {"min_count", "tokens that occur less often are <unk>; 0: 1, or 2 with vocabulary training",
         Integer{&c.options.min_count, 0, 1'000'000'000}},
        {"max_tokens", "leave out lines whose input or target has more tokens; 0: keep all",
-        Integer{&c.options.max_tokens, 0, 8192}}}};
+        Integer{&c.options.max_tokens, 0, 8192}},
+       {.key = "skip_empty",
+        .help = "leave out lines in which a field of the input or the target is empty",
+        .kind = Boolean{&c.options.skip_empty},
+        .newer = "false"}}};
   const auto& used = find_task(c.name).keys;
   for (Field& field : section.fields)
     field.applies = field.key == "name" || std::ranges::find(used, field.key) != used.end();

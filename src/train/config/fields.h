@@ -30,25 +30,27 @@ struct Real {
   bool low_open = false, high_open = false;  // whether the bound itself is outside
 };
 
-// A choice of several names: enumerators, in the order of their enum, or strings.
+// A choice of several names: enumerators, in the order of their enum, or strings; or of a list of them, joined by
+// commas.
 struct Choice {
   void* value;
-  void (*set)(void* value, const Choice&, std::size_t index);
-  std::string_view (*get)(const void* value, const Choice&);
+  void (*set)(void* value, const Choice&, std::string_view text);  // one of `names`, or a list of them
+  std::string (*get)(const void* value, const Choice&);
   std::vector<std::string_view> names;
+  bool is_list = false;
 };
 
 struct Boolean {
   bool* value;
 };
 
-// An absolute path of a file; empty for none.
+// An absolute path of a file; empty for none. On the command line paths and texts are taken as they are, unless the
+// whole value is in quotes, as in YAML.
 struct Path {
   std::string* value;
 };
 
-// A text for the user to choose, without control characters but tabs. On the command line it is taken as it is,
-// unless it is quoted as in YAML.
+// A text for the user to choose, without control characters but tabs.
 struct Text {
   std::string* value;
   bool may_be_empty = false;  // else empty is no value
@@ -72,6 +74,9 @@ struct Field {
   std::variant<Section, Integer, Seed, Real, Choice, Boolean, Path, Text, Base> kind;
   bool applies = true;      // false when other values leave it without effect; a dump omits it
   bool may_change = false;  // whether training can resume with another value
+  // The default of a key that version 0.3.0 does not have: files and hashes leave it out, so that runs and sweeps of
+  // that version keep their identity. "": an older key.
+  std::string_view newer{};
 
   const Section* section() const { return std::get_if<Section>(&kind); }
 };

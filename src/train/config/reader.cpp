@@ -12,7 +12,6 @@
 #include "train/config/value.h"
 #include "train/config/yaml.h"
 #include "train/files/text/suggest.h"
-#include "train/files/text/text.h"
 
 namespace thimble::config {
 
@@ -42,8 +41,7 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
 }
 
 // Returns "[1, 2]" for 1,2 or [1,2]; "" for anything but a list of several values.
-std::string as_list(const std::string& text, const Field& field) {
-  if (std::holds_alternative<Path>(field.kind) || std::holds_alternative<Text>(field.kind)) return "";
+std::string as_list(const std::string& text) {
   Report ignored("");
   const auto list = parse_yaml(text.starts_with('[') ? text : '[' + text + ']', {}, ignored);
   if (!list || list->values.size() < 2) return "";
@@ -82,6 +80,8 @@ class Reader {
     std::string rule = fmt::format("must be {}, not {}", expectation(field), found(node));
     if (const auto* choice = std::get_if<Choice>(&field.kind); choice != nullptr && node.is_text())
       rule += did_you_mean(node.text, choice->names);
+    if (const auto* integer = std::get_if<Integer>(&field.kind))
+      rule += did_you_mean(node.text, integer->low, integer->high);
     report_.problem(node.location, key, rule);
   }
 
@@ -157,7 +157,6 @@ void read_yaml(const std::string& text, const Section& root, Report& report) {
 
 void read_override(const std::string& argument, int number, const Section& root, Report& report) {
   const SourceLocation location{.source = argument, .argument = number};
-  if (!is_line(argument)) return report.problem(location, "", "must be UTF-8 without control characters");
   const std::size_t equals = argument.find('=');
   if (equals == std::string::npos) return report.problem(location, argument, "must be key=value");
   const std::string path = argument.substr(0, equals), value = argument.substr(equals + 1);
@@ -176,16 +175,20 @@ void read_override(const std::string& argument, int number, const Section& root,
     return report.problem(
         location, path,
         fmt::format("is a section; set its keys one by one: {}.{}=VALUE", path, section->fields[0].key));
-  if (const std::string list = as_list(value, *named->field); !list.empty())
+  const bool quoted =
+      value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'');
+  const auto& kind = named->field->kind;
+  if (!quoted && (std::holds_alternative<Text>(kind) || std::holds_alternative<Path>(kind))) {
+    const YamlNode raw{.kind = YamlNode::Kind::text, .location = location, .text = value};
+    return Reader("", root, report).read_value(raw, *named->field, path);
+  }
+  if (value.find_first_of("\r\n") != value.npos) return report.problem(location, "", "must be one line");
+  const auto* choice = std::get_if<Choice>(&kind);
+  const bool is_list = choice != nullptr && choice->is_list;
+  if (const std::string list = is_list ? "" : as_list(value); !list.empty())
     return report.problem(
         location, path,
         fmt::format("takes one value; to try several, run thimble sweep with grid: {{{}: {}}}", path, list));
-  const bool quoted =
-      value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'');
-  if (std::holds_alternative<Text>(named->field->kind) && !quoted) {
-    const YamlNode plain{.kind = YamlNode::Kind::text, .location = location, .text = value};
-    return Reader("", root, report).read_value(plain, *named->field, path);
-  }
   if (const auto node = parse_yaml(value, location, report))
     Reader("", root, report).read_value(*node, *named->field, path);
 }

@@ -21,6 +21,9 @@ ConfigError config_error(const std::string& file, std::vector<ConfigProblem> pro
 class Report {
  public:
   explicit Report(std::string file) : files_{std::move(file)} {}
+  // Goes on with a config that was read from these files, the first of which is its own.
+  Report(std::vector<std::string> files, std::map<std::string, SourceLocation> given)
+      : files_(std::move(files)), given_(std::move(given)) {}
 
   // Adds the file that the last one builds on.
   void add_file(std::string file) { files_.push_back(std::move(file)); }

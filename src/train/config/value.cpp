@@ -95,9 +95,9 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
             return true;
           },
           [&](const Choice& rule) {
-            const auto found = std::find(rule.names.begin(), rule.names.end(), text);
-            if (found == rule.names.end()) return false;
-            rule.set(rule.value, rule, static_cast<std::size_t>(found - rule.names.begin()));
+            for (const std::string_view name : rule.is_list ? split_at(',', text) : std::vector{text})
+              if (std::ranges::find(rule.names, name) == rule.names.end()) return false;
+            rule.set(rule.value, rule, text);
             return true;
           },
           [&](const Boolean& rule) {
@@ -114,7 +114,7 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
           },
           [&](const Path& rule) {
             if (text.empty() || text.starts_with('$')) return false;
-            const char* home = text == "~" || text.starts_with("~/") ? std::getenv("HOME") : nullptr;
+            const char* home = text.starts_with("~/") ? std::getenv("HOME") : nullptr;
             const std::string file = home == nullptr ? std::string(text) : home + std::string(text.substr(1));
             const auto whole = std::filesystem::absolute(std::filesystem::path(folder) / file);
             const std::string path = whole.lexically_normal().string();
@@ -141,7 +141,10 @@ std::string expectation(const Field& field) {
             return fmt::format("a number {} {} and {} {}", rule.low_open ? "above" : "of at least", rule.low,
                                rule.high_open ? "below" : "at most", rule.high);
           },
-          [](const Choice& rule) { return fmt::format("one of {}", fmt::join(rule.names, ", ")); },
+          [](const Choice& rule) {
+            return fmt::format("one of {}{}", fmt::join(rule.names, ", "),
+                               rule.is_list ? ", or several joined by commas" : "");
+          },
           [](const Base&) { return std::string("the path of a config file"); },
           [](const Boolean&) { return std::string("true or false"); },
           [](const Text& rule) {

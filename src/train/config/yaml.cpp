@@ -64,9 +64,8 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation
 
 std::string found(const YamlNode& node) {
   constexpr std::size_t kMaxBytes = 40;
-  if (node.is_map()) return "a map";
-  if (node.is_list()) return "a list";
-  if (!node.is_text()) return "empty";
+  if (node.text.empty() && !node.quoted && node.values.empty()) return "empty";
+  if (!node.is_text()) return node.is_map() ? "a map" : "a list";
   const std::string text = printable(shortened(node.text, kMaxBytes));
   return node.quoted ? '"' + text + '"' : text;
 }
@@ -90,9 +89,7 @@ void for_entries(const YamlNode& map, const std::string& parent, Report& report,
 }
 
 void must_be(const YamlNode& node, const std::string& key, std::string_view rule, Report& report) {
-  const bool is_empty = !node.is_text() && node.values.empty();
-  report.problem(node.location, key,
-                 fmt::format("must be {}, not {}", rule, is_empty ? "empty" : found(node)));
+  report.problem(node.location, key, fmt::format("must be {}, not {}", rule, found(node)));
 }
 
 bool check_map(const YamlNode& map, const std::string& key, std::span<const std::string_view> keys,

@@ -7,7 +7,6 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "train/data/data_paths.h"
-#include "train/data/rows.h"
 #include "train/files/hash.h"
 #include "train/files/text/text.h"
 
@@ -27,30 +26,46 @@ const DataFile* find_key(const std::vector<DataFile>& files, const std::string& 
   return found == files.end() ? nullptr : &*found;
 }
 
+// Returns whether a file has the content of another one, as it was read.
+bool has_content(const fs::path& path, const DataFile& file) {
+  try {
+    return fs::file_size(path) == file.bytes && hash_digits(read_file(path)) == file.hash;
+  } catch (const std::exception&) {  // it is not there, or cannot be read
+    return false;
+  }
+}
+
 DataFile parse_file(const Json& json, const fs::path& run) {
   DataFile file{.key = json.at("key").get<std::string>(),
                 .path = json.at("path").get<std::string>(),
                 .bytes = json.at("bytes").get<std::uint64_t>(),
                 .hash = json.at("hash").get<std::string>(),
                 .relative = json.value("relative", "")};
+  if (file.relative.empty() || run.empty()) return file;
   std::error_code ignored;
   const fs::path moved = (run / file.relative).lexically_normal();
-  if (!file.relative.empty() && !run.empty() && !fs::exists(file.path, ignored) && fs::exists(moved, ignored))
-    file.moved = fs::absolute(moved).string();
+  if (!fs::exists(file.path, ignored) && has_content(moved, file)) file.moved = fs::absolute(moved).string();
   return file;
 }
 
 }  // namespace
 
-DataRecord record_of(const TaskConfig& config, Layout layout, std::int64_t max_length) {
-  const Task& task = checked_task(config);
-  const ModelSizes sizes = model_sizes(config, layout);
-  return {.vocabulary = vocabulary_of(config, layout),
-          .longest = task.size(config),
-          .length = max_length > 0 ? max_length : sizes.length,
-          .source_length = sizes.source_length > 0 && max_length > 0 ? max_length : sizes.source_length,
-          .split_rule = std::string(task.open == nullptr ? "" : kSplitRule),
-          .files = task.open == nullptr ? std::vector<DataFile>() : rows_of(config).sources()};
+DataRecord record_of(const Source& source, Layout layout, std::int64_t max_length, Outputs outputs) {
+  constexpr const char* kOrders[] = {"drawn", "sorted", "dealt"};
+  const ModelSizes sizes = model_sizes(source, layout, outputs);
+  const bool is_file = source.task().open != nullptr;
+  DataRecord record{
+      .vocabulary = vocabulary_of(source, layout),
+      .longest = source.longest(),
+      .length = max_length > 0 ? max_length : sizes.length,
+      .source_length = sizes.source_length > 0 && max_length > 0 ? max_length : sizes.source_length,
+      .split_rule = std::string(is_file ? kSplitRule : ""),
+      .files = source.files()};
+  for (std::int64_t i = 0; i < sizes.outputs; ++i)
+    record.outputs.push_back(
+        source.tokens()[static_cast<std::size_t>(source.answers()[static_cast<std::size_t>(i)])]);
+  if (is_file) record.step_order = kOrders[static_cast<std::size_t>(source.step_order())];
+  return record;
 }
 
 Json to_json(const DataRecord& record, const fs::path& run) {
@@ -60,6 +75,8 @@ Json to_json(const DataRecord& record, const fs::path& run) {
             {"source_length", record.source_length},
             {"files", Json::array()}};
   if (!record.split_rule.empty()) json["split_rule"] = record.split_rule;
+  if (!record.step_order.empty()) json["step_order"] = record.step_order;
+  if (!record.outputs.empty()) json["outputs"] = record.outputs;
   for (const DataFile& file : record.files) {
     Json& entry = json["files"].emplace_back(
         Json{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
@@ -88,10 +105,17 @@ DataRecord parse_record(const Json& json, const fs::path& run) {
     json.at("source_length").get_to(record.source_length);
     for (const Json& file : json.at("files")) record.files.push_back(parse_file(file, run));
     if (!record.files.empty()) record.split_rule = json.value("split_rule", kIdRule);
+    record.step_order = json.value("step_order", "");
+    record.outputs = json.value("outputs", record.outputs);
   } catch (const Json::exception& e) {
     throw DataError(fmt::format("invalid record of the training data: {}", e.what()));
   }
   const auto in_range = [](std::int64_t size, std::int64_t low) { return size >= low && size <= 1 << 20; };
+  const auto is_token = [&](const std::string& output) {
+    return std::ranges::find(record.vocabulary, output) != record.vocabulary.end();
+  };
+  require<DataError>(std::ranges::all_of(record.outputs, is_token),
+                     "invalid record of the training data: an output is no token of the vocabulary");
   require<DataError>(record.known() && in_range(record.longest.input, 1) &&
                          in_range(record.longest.target, 1) && in_range(record.length, 1) &&
                          in_range(record.source_length, 0),

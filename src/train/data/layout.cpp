@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "thimble/engine/error.h"
-#include "train/data/rows.h"
 #include "train/files/text/format.h"
 
 namespace thimble {
@@ -47,32 +46,6 @@ std::int64_t laid_out_length(Layout layout, ExampleSize size) {
 Layout usual_layout(ExampleSize size) {
   if (size.target == 1) return Layout::sequence;
   return size.target == size.input ? Layout::position : Layout::next;
-}
-
-ModelSizes model_sizes(const TaskConfig& config, Layout layout) {
-  const Task& task = checked_task(config);
-  const ExampleSize size = task.size(config);
-  if (task.open != nullptr) rows_of(config).check(layout);
-  check_layout(config.name, task, layout, size);
-  return {.vocabulary = std::ssize(vocabulary_of(config, layout)),
-          .length = laid_out_length(layout, size),
-          .source_length = layout == Layout::seq2seq ? size.input : 0};
-}
-
-std::vector<std::string> vocabulary_of(const TaskConfig& config, Layout layout) {
-  std::vector<std::string> tokens = checked_task(config).tokens(config);
-  if (layout != Layout::seq2seq) return tokens;
-  for (std::string mark : {"<begin>", "<end>"}) {
-    while (std::ranges::find(tokens, mark) != tokens.end()) mark.insert(mark.size() - 1, 1, '\'');
-    tokens.push_back(mark);
-  }
-  return tokens;
-}
-
-std::vector<std::string> token_names(const TaskConfig& config, Layout layout) {
-  std::vector<std::string> names = vocabulary_of(config, layout);
-  for (std::string& name : names) name = shown_token(name);
-  return names;
 }
 
 }  // namespace thimble

@@ -1,8 +1,9 @@
 #include "thimble/train/listing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
 #include "train/files/text/width.h"
@@ -74,9 +75,9 @@ std::string relevant_text(const Task& task, const std::vector<Relevant>& keys) {
 
 std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int64_t count,
                                       std::int64_t batch) {
-  require<DataError>(split == Split::train || count <= data.size(split),
-                     "dataset: the {} split has {} sequences, not {}", split_name(split), data.size(split),
-                     count);
+  const std::int64_t size = data.size(split),
+                     whole = split == Split::train ? std::max(batch, size / batch * batch) : size;
+  if (split != Split::train || size > 0) count = std::min(count, whole);
   std::vector<Sequence> out;
   Batch one;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -89,6 +90,7 @@ std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int
       data.fill(split, i, 1, one);
     }
     const bool per_token = one.labels.size() == one.tokens.size();
+    for (std::int32_t& label : one.labels) label = data.token_of(label);
     one.tokens.resize(static_cast<std::size_t>(one.lengths[0]));
     if (per_token) one.labels.resize(one.tokens.size());
     const auto source = one.source_length > 0 ? one.source_of(0) : std::span<const std::int32_t>();
@@ -146,10 +148,13 @@ std::string relevant_text(const TaskConfig& config, const Example& example, std:
 
 Json example_json(const Names& names, std::span<const std::int32_t> input,
                   std::span<const std::int32_t> target, const TaskConfig& task) {
-  return {{"input", input},
-          {"target", target},
-          {"input_text", token_text(names, input, task.input_tokens())},
-          {"target_text", token_text(names, target, task.target_tokens())}};
+  Json json{{"input", input},
+            {"target", target},
+            {"input_text", token_text(names, input, task.input_tokens())},
+            {"target_text", token_text(names, target, task.target_tokens())}};
+  if (task.input_tokens() == Tokenization::bytes)
+    json.update({{"input_bytes", token_bytes(names, input)}, {"target_bytes", token_bytes(names, target)}});
+  return json;
 }
 
 Json example_json(const Names& names, const Sequence& sequence, const TaskConfig& task) {

@@ -9,10 +9,11 @@ namespace thimble {
 namespace {
 
 std::string cell(std::string_view text) {
+  constexpr std::string_view kEscaped = "\t\n\r\\", kLetters = "tnr\\";
   std::string out;
   for (const char c : text)
-    if (c == '\t' || c == '\n' || c == '\r')
-      out += c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\r";
+    if (const std::size_t found = kEscaped.find(c); found != kEscaped.npos)
+      (out += '\\') += kLetters[found];
     else
       out += c;
   return out;

@@ -19,11 +19,11 @@ std::int64_t SampleRng::below(std::int64_t n) {
 }
 
 Tokenization TaskConfig::input_tokens() const {
-  return find_task(name).continues ? text.tokens : options.input_tokens;
+  return find_task(name).predicts_next ? text.tokens : options.input_tokens.joined();
 }
 
 Tokenization TaskConfig::target_tokens() const {
-  return find_task(name).continues ? text.tokens : options.target_tokens;
+  return find_task(name).predicts_next ? text.tokens : options.target_tokens.joined();
 }
 
 const Task& checked_task(const TaskConfig& config) {
@@ -46,6 +46,7 @@ const Task& checked_task(const TaskConfig& config) {
 
 std::vector<std::int32_t> special_tokens(const TaskConfig& config) {
   const Task& task = checked_task(config);
+  if (task.special.empty()) return {};
   const std::vector<std::string> names = task.tokens(config);
   std::vector<std::int32_t> found;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -38,15 +38,18 @@ struct ByteNames {
   }
 };
 
-// Returns the byte that a name of ByteNames stands for.
-char byte_of(std::string_view name) {
+// Returns the byte that a name of ByteNames stands for, or -1.
+std::int32_t byte_of(std::string_view name) {
   if (name.size() == 1) return name[0];
+  if (name.size() != 4) return -1;
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  return static_cast<char>(digit(name[2]) * 16 + digit(name[3]));
+  return digit(name[2]) * 16 + digit(name[3]);
 }
 
+bool is_blank(char32_t c) { return c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r'); }
+
 bool is_space(char32_t c) {
-  return c == ' ' || c == '\t' || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x3000;
+  return is_blank(c) || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x3000;
 }
 
 bool is_punctuation(char32_t c) {
@@ -56,17 +59,36 @@ bool is_punctuation(char32_t c) {
          c == 0xAB || c == 0xBB || c == 0xBF;
 }
 
+constexpr std::string_view kNames[] = {"spaces", "characters", "words", "bytes", "field"};  // of Tokenization
+
 }  // namespace
+
+ColumnTokens::ColumnTokens(std::string_view names) {
+  for (const std::string_view name : split_at(',', names))
+    each_.push_back(static_cast<Tokenization>(std::ranges::find(kNames, name) - kNames));
+}
+
+ColumnTokens::operator std::string() const {
+  std::string out;
+  for (const Tokenization one : each_)
+    (out += out.empty() ? "" : ",") += kNames[static_cast<std::size_t>(one)];
+  return out;
+}
 
 void tokenize(std::string_view text, Tokenization how, const std::function<void(std::string_view)>& f) {
   if (how == Tokenization::spaces) {
     while (true) {
-      text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-      if (text.empty()) return;
-      const std::string_view token = text.substr(0, text.find(' '));
-      f(token);
-      text.remove_prefix(token.size());
+      std::size_t start = 0, end = 0;
+      while (start < text.size() && is_blank(text[start])) ++start;
+      for (end = start; end < text.size() && !is_blank(text[end]);) ++end;
+      if (start == end) return;
+      f(text.substr(start, end - start));
+      text.remove_prefix(end);
     }
+  }
+  if (how == Tokenization::field) {
+    if (const std::string_view field = trimmed(text); !field.empty()) f(field);
+    return;
   }
   if (how == Tokenization::bytes) {
     static const ByteNames bytes;
@@ -88,10 +110,17 @@ void tokenize(std::string_view text, Tokenization how, const std::function<void(
 }
 
 std::string shown_token(std::string_view token) {
-  for (const Sign& sign : kSigns)
-    if (token == sign.token || token == sign.shown)
-      return std::string(token == sign.token ? sign.shown : sign.escaped);
-  return std::string(token);
+  std::string out;
+  for (; !token.empty(); token.remove_prefix(first_character(token).bytes.size())) {
+    std::string_view shown = first_character(token).bytes;
+    for (const Sign& sign : kSigns)
+      if (shown == sign.token || shown == sign.shown) {
+        shown = shown == sign.token ? sign.shown : sign.escaped;
+        break;
+      }
+    out += shown;
+  }
+  return out;
 }
 
 std::string token_text(const std::vector<std::string>& names, std::span<const std::int32_t> tokens,
@@ -102,14 +131,22 @@ std::string token_text(const std::vector<std::string>& names, std::span<const st
     const std::string_view name =
         token == kIgnore ? "." : std::string_view(names[static_cast<std::size_t>(token)]);
     const std::string_view real = unshown(name);
-    if (how == Tokenization::bytes && token != kIgnore && name != kUnknownToken) {
-      out += byte_of(real);
+    if (const std::int32_t byte = byte_of(real); how == Tokenization::bytes && byte >= 0) {
+      out += static_cast<char>(byte);
       continue;
     }
     if (!spelled && !out.empty() && real != "\n" && out.back() != '\n') out += ' ';
     out += spelled || real == "\n" ? real : name;
   }
-  return out;
+  return how == Tokenization::bytes ? valid_utf8(out) : out;
+}
+
+std::vector<std::int32_t> token_bytes(const std::vector<std::string>& names,
+                                      std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t> bytes;
+  for (const std::int32_t token : tokens)
+    bytes.push_back(token == kIgnore ? kIgnore : byte_of(unshown(names[static_cast<std::size_t>(token)])));
+  return bytes;
 }
 
 }  // namespace thimble

@@ -24,7 +24,7 @@ EvalResult run_evaluation<Real>(const ModelSource& source, Split split, std::int
 }
 
 template <>
-std::vector<GradcheckResult> run_model_check<Real>(const Config& config) {
+std::vector<GradcheckResult> run_model_check<Real>(const OpenConfig& config) {
   const Dataset dataset = make_dataset(config);
   const std::unique_ptr<Model> model = make_model(config.model, dataset);
   model->init(config.train.seed);

@@ -8,13 +8,13 @@ namespace thimble {
 
 // Does what train() does, without comparing the options of ranks.
 template <class R>
-TrainResult run_training(const Config& config, const TrainOptions& options);
+TrainResult run_training(const OpenConfig& config, const TrainOptions& options);
 
 template <class R>
 EvalResult run_evaluation(const ModelSource& source, Split split, std::int64_t limit,
                           std::vector<Prediction>* predictions);
 template <class R>
-std::vector<GradcheckResult> run_model_check(const Config& config);
+std::vector<GradcheckResult> run_model_check(const OpenConfig& config);
 template <class R>
 std::vector<GradcheckResult> run_op_checks(const std::string& only);
 

@@ -1,11 +1,12 @@
 #include "thimble/train/run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "thimble/engine/error.h"
+#include "train/config/yaml.h"
 #include "train/data/data_paths.h"
-#include "train/data/rows.h"
 #include "train/files/path.h"
 #include "train/runs/run_layout.h"
 
@@ -16,20 +17,32 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns the source with its changes since training.
-ModelSource source_of(Config config, const std::shared_ptr<const SafetensorsFile>& weights,
-                      const DataRecord& trained) {
+ModelSource model_source(OpenConfig config, const std::shared_ptr<const SafetensorsFile>& weights,
+                         const DataRecord& trained) {
   ModelSource source{.config = std::move(config), .weights = weights->path(), .file = weights};
-  if (source.config.task.rows != nullptr)
-    for (std::string& line : changed_files(trained, source.config.task.rows->sources()))
+  if (source.config.source != nullptr)
+    for (std::string& line : changed_files(trained, source.config.source->files()))
       source.changes.push_back({.text = std::move(line)});
   return source;
+}
+
+// Opens the config and data of a trained model.
+OpenConfig opened_for(const std::string& yaml, const std::string& name,
+                      const std::vector<std::string>& overrides, const DataRecord& trained,
+                      const SafetensorsFile& weights) {
+  Rules rules{.training = false};
+  if (trained.known()) rules.trained = &trained;
+  for (const char* output : {"output.weight", "output.3.weight"})
+    if (const auto found = weights.entries().find(output); found != weights.entries().end())
+      rules.outputs = trained.known() ? 0 : found->second.shape[0];
+  return open_data(parse_config(yaml, name, overrides, rules), rules);
 }
 
 // Adds a line for each data file that is missing or another one than in training, though no override names it.
 ModelSource with_other_files(ModelSource source, const DataRecord& trained,
                              const std::vector<std::string>& overrides) {
-  if (source.config.task.rows == nullptr) return source;
-  const std::vector<DataFile>& now = source.config.task.rows->sources();
+  if (source.config.source == nullptr) return source;
+  const std::vector<DataFile>& now = source.config.source->files();
   for (const DataFile& before : trained.files) {
     const auto file = std::ranges::find(now, before.key, &DataFile::key);
     const std::string key = fmt::format("task.{}", before.key);
@@ -45,16 +58,28 @@ ModelSource with_other_files(ModelSource source, const DataRecord& trained,
   return source;
 }
 
+// Returns a line for each split of a stream of which version 0.3 evaluated the first windows.
+std::vector<std::string> sample_remarks(const OpenConfig& config, const DataRecord& trained) {
+  std::vector<std::string> lines;
+  if (config.source == nullptr || config.source->starts() == 0 || !trained.step_order.empty()) return lines;
+  for (const Split split : {Split::validation, Split::test})
+    if (const std::int64_t count = config.data.size(split); count < config.source->rows(split))
+      lines.push_back(fmt::format(
+          "data.{0}={1}: version 0.3 took the first {1} windows, this one takes a random sample of {1}",
+          split_name(split), count));
+  return lines;
+}
+
 }  // namespace
 
 std::shared_ptr<const SafetensorsFile> ModelSource::open() const {
   return file ? file : std::make_shared<const SafetensorsFile>(weights);
 }
 
-std::vector<std::string> changed_data(const RunDirectory& run, const Config& config) {
-  if (config.task.rows == nullptr) return {};
+std::vector<std::string> changed_data(const RunDirectory& run, const OpenConfig& config) {
+  if (config.source == nullptr) return {};
   const DataRecord& trained = run.data();
-  std::vector<std::string> lines = differing_files(trained.files, config.task.rows->sources());
+  std::vector<std::string> lines = differing_files(trained.files, config.source->files());
   if (const std::string mismatch = split_rule_mismatch(trained); !mismatch.empty()) lines.push_back(mismatch);
   return lines;
 }
@@ -64,12 +89,13 @@ ModelSource open_run(const RunDirectory& run, const std::vector<std::string>& ov
   std::vector<std::string> remarks;
   const Checkpoint opened = run.checkpoint(checkpoint, remarks);
   const DataRecord& trained = run.data();
-  ModelSource source = with_other_files(
-      source_of(open_config_text(run.config_text(), run.config_path().string(), overrides, &trained),
-                opened.file, trained),
-      trained, overrides);
+  ModelSource source = with_other_files(model_source(opened_for(run.config_text(), run.config_path().string(),
+                                                                overrides, trained, *opened.file),
+                                                     opened.file, trained),
+                                        trained, overrides);
   source.run = run;
   source.remarks = std::move(remarks);
+  std::ranges::move(sample_remarks(source.config, trained), std::back_inserter(source.remarks));
   source.state = opened.state;
   return source;
 }
@@ -87,13 +113,16 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
   } catch (const DataError& e) {
     throw CheckpointError(fmt::format("{}: {}", weights.string(), e.what()));
   }
-  if (!config_file.empty()) return source_of(open_config(config_file, overrides, &trained), file, trained);
+  if (!config_file.empty())
+    return model_source(
+        opened_for(config::read_config_file(config_file), config_file, overrides, trained, *file), file,
+        trained);
   require<CheckpointError>(
       !text("config").empty(),
       "{}: no config in the metadata; give the config of the model as well (--config FILE)",
       weights.string());
   return with_other_files(
-      source_of(open_config_text(text("config"), weights.string(), overrides, &trained), file, trained),
+      model_source(opened_for(text("config"), weights.string(), overrides, trained, *file), file, trained),
       trained, overrides);
 }
 

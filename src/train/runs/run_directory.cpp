@@ -61,6 +61,8 @@ void require_name(const Checkpoint& checkpoint) {
         fmt::format(", at which training to step {} has not ended", checkpoint.config.train.steps));
 }
 
+bool is_readable(const Json& format) { return format == kRunFormat || format == kRunFormat3; }
+
 Checkpoint open_checkpoint(const fs::path& path) {
   return checkpoint_of(std::make_shared<const SafetensorsFile>(path));
 }
@@ -84,7 +86,7 @@ Checkpoint checkpoint_of(std::shared_ptr<const SafetensorsFile> file) {
       "{}: no config in the metadata, so it is no checkpoint of a run; open it with --weights and --config",
       path);
   require<CheckpointError>(
-      has("format") && metadata.at("format") == kRunFormat && has("state") && has("data") &&
+      has("format") && is_readable(metadata.at("format")) && has("state") && has("data") &&
           has("weights_hash"),
       "{}: not a checkpoint of format {}; open it with the version that wrote it, or with --weights", path,
       kRunFormat);
@@ -93,8 +95,7 @@ Checkpoint checkpoint_of(std::shared_ptr<const SafetensorsFile> file) {
   } catch (const Json::exception& e) {
     throw CheckpointError(fmt::format("{}: invalid state: {}", path, e.what()));
   }
-  const DataRecord any;  // rules that only training needs do not matter
-  checkpoint.config = parse_config(metadata.at("config"), path, {}, &any);
+  checkpoint.config = parse_config(metadata.at("config"), path, {}, {.training = false});
   return checkpoint;
 }
 
@@ -137,12 +138,12 @@ void RunDirectory::require_run() const {
         !format.is_null() || checkpoints.empty(),
         "{}: written by a version of thimble before 0.3, whose runs this one does not open; train it again",
         name());
-    if (format.is_string() && format.get<std::string>().starts_with("thimble ") && format != kRunFormat)
+    if (format.is_string() && format.get<std::string>().starts_with("thimble ") && !is_readable(format))
       throw CheckpointError(fmt::format(
           "{}: a run of format {}, written by {}; this version opens those of {}: use the other one", name(),
           format.get<std::string>(), writer_of(path_ / kRunSummary), kRunFormat));
-    require<CheckpointError>(format == kRunFormat, "{}: not a run: {} does not say \"format\": \"{}\"",
-                             name(), kDataRecord, kRunFormat);
+    require<CheckpointError>(is_readable(format), "{}: not a run: {} does not say \"format\": \"{}\"", name(),
+                             kDataRecord, kRunFormat);
     json = std::move(found);
   });
 }
@@ -174,8 +175,7 @@ const std::string& RunDirectory::config_text() const {
 }
 
 Config RunDirectory::config() const {
-  const DataRecord any;
-  return parse_config(config_text(), config_path().string(), {}, &any);
+  return parse_config(config_text(), config_path().string(), {}, {.training = false});
 }
 
 const DataRecord& RunDirectory::data() const {

@@ -59,7 +59,7 @@ Origin origin_of(const fs::path& path, const std::string& identity) {
 
 }  // namespace
 
-RunWriter::RunWriter(const TrainOptions& options, const Config& config)
+RunWriter::RunWriter(const TrainOptions& options, const OpenConfig& config)
     : run_(options.directory),
       config_(config),
       data_(record_of(config)),
@@ -67,6 +67,9 @@ RunWriter::RunWriter(const TrainOptions& options, const Config& config)
   guarded([&] {
     if (lock(options.resume)) {
       require_same_config(options.new_rate);
+      if (data_.step_order == "dealt" && run_.data().step_order.empty())
+        remarks_.push_back(
+            "begun by version 0.3, which read the rows of a step in another order: rounding and dropout differ from here on");
       choose_checkpoint(options.new_rate);
       check_summary();
       check_metrics(options.new_metrics);

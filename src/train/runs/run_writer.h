@@ -22,7 +22,7 @@ class RunWriter {
   // opens the newest intact checkpoint, and compares everything that the run would overwrite, rename or delete. Nothing
   // changes. Throws CheckpointError when the directory is in use or holds other files, or one of the run's files is not
   // its own, and ConfigError, with each key or data file that differs, when it holds a run with another config or data.
-  RunWriter(const TrainOptions& options, const Config& config);
+  RunWriter(const TrainOptions& options, const OpenConfig& config);
 
   // Returns the checkpoint to go on from; nothing for a run at its beginning.
   const std::optional<Checkpoint>& newest() const { return newest_; }
@@ -61,7 +61,7 @@ class RunWriter {
   void check_metrics(bool replaces);
 
   RunDirectory run_;
-  Config config_;
+  OpenConfig config_;
   DataRecord data_;
   std::string identity_;
   std::optional<Checkpoint> newest_;

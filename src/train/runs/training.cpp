@@ -20,15 +20,26 @@ namespace {
 // Returns whether training is over, rather than interrupted.
 bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
 
+// Returns the config with the outputs of the run that is resumed, if there is one.
+OpenConfig as_begun(OpenConfig config, const TrainOptions& options) {
+  const RunDirectory run(options.directory);
+  if (!options.resume || config.source == nullptr) return config;
+  std::int64_t has_vocabulary =
+      options.ranks->rank() == 0 && run.is_run() && run.data().outputs.empty() ? 1 : 0;
+  options.ranks->broadcast(std::span(&has_vocabulary, 1));
+  if (has_vocabulary > 0) config.outputs = Outputs::vocabulary;
+  return config;
+}
+
 }  // namespace
 
-TrainingRun::TrainingRun(const Config& config, const TrainOptions& options)
-    : config_(config),
+TrainingRun::TrainingRun(const OpenConfig& config, const TrainOptions& options)
+    : config_(as_begun(config, options)),
       directory_(options.directory),
       stop_after_(options.stop_after),
       observer_(options.observer != nullptr ? *options.observer : silent_),
       ranks_(*options.ranks),
-      trainer_(config, ranks_) {
+      trainer_(config_, ranks_) {
   if (directory_.empty()) return;
   if (ranks_.rank() == 0) open(options);
   if (options.resume) share_state();
@@ -135,13 +146,18 @@ void TrainingRun::log_heads() {
 void TrainingRun::log_samples() {
   const std::int64_t every = config_.train.sample_every;
   if (every == 0 || state_.step % every != 0 || ranks_.rank() != 0) return;
-  const Names names = token_names(config_.task, trainer_.dataset().layout());
+  const Names& names = trainer_.dataset().names();
+  const Tokenization form = config_.task.target_tokens();
   std::vector<std::string> texts;
+  Json report;
   for (const Hypothesis& text :
-       draw_texts(std::as_const(trainer_).model(), trainer_.dataset(), config_.train.seed))
-    texts.push_back(token_text(names, text.tokens, config_.task.target_tokens()));
+       draw_texts(std::as_const(trainer_).model(), trainer_.dataset(), config_.train.seed)) {
+    texts.push_back(token_text(names, text.tokens, form));
+    if (form == Tokenization::bytes) report["bytes"].push_back(token_bytes(names, text.tokens));
+  }
   observer_.on_samples(state_.step, texts);
-  metrics("samples", {{"texts", texts}});
+  report["texts"] = texts;
+  metrics("samples", report);
 }
 
 void TrainingRun::validate() {
@@ -259,7 +275,7 @@ TrainResult TrainingRun::result() const {
 }  // namespace THIMBLE_PRECISION
 
 template <>
-TrainResult run_training<Real>(const Config& config, const TrainOptions& options) {
+TrainResult run_training<Real>(const OpenConfig& config, const TrainOptions& options) {
   return TrainingRun(config, options).run();
 }
 

@@ -22,7 +22,7 @@ inline namespace THIMBLE_PRECISION {
 class TrainingRun {
  public:
   // Opens the run in the directory of the options, if any, and resumes from it if they say so.
-  TrainingRun(const Config& config, const TrainOptions& options);
+  TrainingRun(const OpenConfig& config, const TrainOptions& options);
 
   TrainResult run();
 
@@ -64,7 +64,7 @@ class TrainingRun {
   void add_references(TrainResult& done) const;  // what n-grams of the training text reach on the same splits
 
   const Stopwatch timer_;
-  const Config config_;
+  const OpenConfig config_;
   const RunDirectory directory_;
   const std::int64_t stop_after_;
   TrainObserver silent_;

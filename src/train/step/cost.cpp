@@ -10,7 +10,6 @@
 #include "thimble/train/json.h"
 #include "thimble/train/prediction.h"
 #include "train/config/with_precision.h"
-#include "train/data/rows.h"
 #include "train/files/text/format.h"
 #include "train/files/thread_pool.h"
 #include "train/step/eval_sums.h"
@@ -37,18 +36,18 @@ double program_memory(std::int64_t threads) {
 double moments_of(const Config& config) { return config.train.optimizer.name == OptimizerKind::sgd ? 1 : 2; }
 
 // Returns the bytes of the vocabulary, in the dataset and in a report, and of data files.
-double data_memory(const Config& config) {
+double data_memory(const OpenConfig& config) {
   constexpr double kCopies = 2, kNode = 96;  // of a map of tokens, which reading leaves in the heap
   const auto vocabulary = static_cast<double>(model_sizes(config).vocabulary);
   return kCopies * sizeof(std::string) * vocabulary +
-         (config.task.rows != nullptr ? config.task.rows->bytes() + kNode * vocabulary : 0);
+         (config.source != nullptr ? config.source->bytes() + kNode * vocabulary : 0);
 }
 
 double real_size(const Config& config) {
   return config.train.precision == Precision::float64 ? sizeof(double) : sizeof(float);
 }
 
-std::int64_t tokens_of(const Config& config) {
+std::int64_t tokens_of(const OpenConfig& config) {
   const ModelSizes sizes = model_sizes(config);
   return sizes.length + sizes.source_length;
 }
@@ -58,7 +57,7 @@ std::int64_t threads_of(const Config& config) {
 }
 
 // Returns the attention weights of a sequence of the maximum length, in all layers and heads.
-double attention_weights(const Config& config) {
+double attention_weights(const OpenConfig& config) {
   const ModelSizes sizes = model_sizes(config);
   double weights = 0;
   for (const AttentionLayer& layer : attention_layers(config.model))
@@ -72,7 +71,7 @@ struct Evaluation {
   double tapes = 0, sums = 0;
 };
 
-Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
+Evaluation evaluation_of(const OpenConfig& config, std::int64_t sequences) {
   const std::int64_t at_once = micro_batch(tokens_of(config)), largest = std::min(at_once, sequences);
   if (sequences == 0) return {};
   const ModelPlan decoding = layout_of(config.model) == Layout::seq2seq
@@ -86,7 +85,7 @@ Evaluation evaluation_of(const Config& config, std::int64_t sequences) {
 }
 
 // Returns the memory of a model that is read from a checkpoint.
-MemoryEstimate reading_memory(const Config& config) {
+MemoryEstimate reading_memory(const OpenConfig& config) {
   constexpr double kCode = 1.5 * (1 << 20);  // of inspection, and small blocks
   const ModelPlan plan = plan_pass(config, 1, {});
   const double weights = real_size(config) * plan.parameters;
@@ -128,8 +127,12 @@ std::int64_t largest_micro_batch(const TrainConfig& train, std::int64_t length) 
   return ceil_divide(largest_shard(train), micro_batches_of_shard(train, length));
 }
 
-Batch full_batch(const Config& config, std::int64_t sequences) {
+Batch full_batch(const OpenConfig& config, std::int64_t sequences) {
   const ModelSizes sizes = model_sizes(config);
+  return full_batch(config, sequences, {sizes.length, sizes.source_length});
+}
+
+Batch full_batch(const OpenConfig& config, std::int64_t sequences, const RowLengths& sizes) {
   const std::int64_t labels = config.model.output.per == OutputPer::sequence ? 1 : sizes.length;
   const auto size = [&](std::int64_t of_each) { return static_cast<std::size_t>(sequences * of_each); };
   Batch batch;
@@ -137,16 +140,43 @@ Batch full_batch(const Config& config, std::int64_t sequences) {
   batch.length = sizes.length;
   batch.tokens.resize(size(sizes.length));
   batch.lengths.assign(size(1), static_cast<std::int32_t>(sizes.length));
-  batch.source_length = sizes.source_length;
-  batch.sources.resize(size(sizes.source_length));
-  if (sizes.source_length > 0)
-    batch.source_lengths.assign(size(1), static_cast<std::int32_t>(sizes.source_length));
+  batch.source_length = sizes.source;
+  batch.sources.resize(size(sizes.source));
+  if (sizes.source > 0) batch.source_lengths.assign(size(1), static_cast<std::int32_t>(sizes.source));
   for (std::vector<std::int32_t>* each : {&batch.labels, &batch.rows, &batch.row_labels})
     each->resize(size(labels));
   return batch;
 }
 
-StepCost step_cost(const Config& config) {
+Batch largest_training_batch(const OpenConfig& config) {
+  const ModelSizes sizes = model_sizes(config);
+  const RowLengths longest{sizes.length, sizes.source_length};
+  if (source_of(config)->step_order() != StepOrder::dealt)
+    return full_batch(config, largest_micro_batch(config.train, longest.total()));
+  Batch largest;
+  double most = 0;
+  const auto compare = [&](std::int64_t count, const RowLengths& lengths) {
+    Batch batch = full_batch(config, count, lengths);
+    const double bytes = plan_model(config, batch, kTrainingOptions).tape_bytes;
+    if (bytes <= most) return;
+    most = bytes;
+    largest = std::move(batch);
+  };
+  const std::int64_t least = longest.source > 0 ? 1 : 0, of_longest = micro_batch(longest.total());
+  std::int64_t count = std::min(largest_shard(config.train), micro_batch(1 + least));
+  compare(std::min(count, of_longest), longest);
+  // Of as many rows, the longest that fit: with a long sequence, or with a long source.
+  while (count > of_longest) {
+    const std::int64_t tokens = kMicroBatchTokens / count, length = std::min(longest.length, tokens - least),
+                       source = std::min(longest.source, tokens - 1);
+    compare(count, {length, std::min(longest.source, tokens - length)});
+    if (least > 0) compare(count, {std::min(longest.length, tokens - source), source});
+    count = kMicroBatchTokens / (tokens + 1);  // the most rows of one token more
+  }
+  return largest;
+}
+
+StepCost step_cost(const OpenConfig& config) {
   const std::int64_t sequences = largest_micro_batch(config.train, tokens_of(config));
   ModelPlan plan = plan_pass(config, sequences, kTrainingOptions);
   StepCost cost{.parameters = plan.parameters, .sequences = sequences, .ops = std::move(plan.ops)};
@@ -164,10 +194,10 @@ double MemoryEstimate::total() const {
   return sum;
 }
 
-MemoryEstimate training_memory(const Config& config, int ranks) {
+MemoryEstimate training_memory(const OpenConfig& config, int ranks) {
   const std::int64_t length = tokens_of(config), threads = threads_of(config);
-  const ModelPlan training = plan_pass(config, largest_micro_batch(config.train, length), kTrainingOptions);
-  const DataConfig sizes = split_sizes(config.task, config.data);
+  const ModelPlan training = plan_model(config, largest_training_batch(config), kTrainingOptions);
+  const DataConfig sizes = split_sizes(config);
   const Evaluation evaluation = evaluation_of(config, std::max(sizes.validation, sizes.test));
   double tapes = training.tape_bytes + evaluation.tapes;
   // Logging heads takes another model with its tapes.
@@ -190,10 +220,10 @@ MemoryEstimate training_memory(const Config& config, int ranks) {
           .optimizer = moments * weights,
           .activations = static_cast<double>(threads) * tapes + samples,
           .checkpoint = (1 + moments) * weights,
-          .sums = std::max(evaluation.sums, ReferenceModels::bytes(config.task))};
+          .sums = std::max(evaluation.sums, ReferenceModels::bytes(config))};
 }
 
-MemoryEstimate model_check_memory(Config config) {
+MemoryEstimate model_check_memory(OpenConfig config) {
   config.train.precision = Precision::float64;
   // Of two tapes, both apply dropout, and one has no gradients.
   const auto pass = [&](bool gradients) {
@@ -207,11 +237,11 @@ MemoryEstimate model_check_memory(Config config) {
           .activations = backward.tape_bytes + pass(false).tape_bytes};
 }
 
-MemoryEstimate evaluation_bound(const Config& config, std::int64_t sequences, bool predictions) {
+MemoryEstimate evaluation_bound(const OpenConfig& config, std::int64_t sequences, bool predictions) {
   const Evaluation evaluation = evaluation_of(config, sequences);
   MemoryEstimate bound = reading_memory(config);
   bound.activations = static_cast<double>(bound.threads) * evaluation.tapes;
-  bound.sums = evaluation.sums + ReferenceModels::bytes(config.task);
+  bound.sums = evaluation.sums + ReferenceModels::bytes(config);
   // Input, target and answer, as numbers and then as text, whose tokens have about as many bytes as a number.
   constexpr double kRow = sizeof(Prediction) + 128, kToken = 3 * 2 * sizeof(std::int32_t);
   if (predictions)
@@ -220,7 +250,7 @@ MemoryEstimate evaluation_bound(const Config& config, std::int64_t sequences, bo
   return bound;
 }
 
-MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64_t outputs) {
+MemoryEstimate tracing_bound(const OpenConfig& config, std::int64_t kept, std::int64_t outputs) {
   MemoryEstimate bound = reading_memory(config);
   const std::int64_t at_once = std::clamp<std::int64_t>(kept, 1, micro_batch(tokens_of(config)));
   bound.activations = plan_pass(config, at_once, {.observed = true, .loss = false}).tape_bytes;
@@ -232,7 +262,7 @@ MemoryEstimate tracing_bound(const Config& config, std::int64_t kept, std::int64
   return bound;
 }
 
-MemoryEstimate inspection_bound(const Config& config, std::int64_t sequences, std::int64_t examples,
+MemoryEstimate inspection_bound(const OpenConfig& config, std::int64_t sequences, std::int64_t examples,
                                 ReportOutput output) {
   MemoryEstimate bound = reading_memory(config);
   if (sequences == 0 || attention_layers(config.model).empty()) return bound;
@@ -281,11 +311,11 @@ MemoryEstimate inspection_bound(const Config& config, std::int64_t sequences, st
   return bound;
 }
 
-ModelPlan plan_model(const Config& config, const Batch& batch, const PlanOptions& options) {
+ModelPlan plan_model(const OpenConfig& config, const Batch& batch, const PlanOptions& options) {
   return with_precision(config, [&]<class R>() { return run_plan<R>(config, batch, options); });
 }
 
-ModelPlan plan_pass(const Config& config, std::int64_t sequences, const PlanOptions& options) {
+ModelPlan plan_pass(const OpenConfig& config, std::int64_t sequences, const PlanOptions& options) {
   return plan_model(config, full_batch(config, sequences), options);
 }
 
@@ -309,7 +339,7 @@ Json to_json(const MemoryEstimate& memory) {
   return bytes;
 }
 
-Json cost_json(const Config& config) {
+Json cost_json(const OpenConfig& config) {
   const StepCost step = step_cost(config);
   Json ops = Json::array();
   for (const OpCost& op : step.ops)

@@ -24,6 +24,9 @@ std::int64_t micro_batches_of_shard(const TrainConfig&, std::int64_t length);
 // Returns the sequences of the largest micro-batch of training, as those of a shard are as even as possible.
 std::int64_t largest_micro_batch(const TrainConfig&, std::int64_t length);
 
+// Returns a micro-batch of training of a shape that takes the most memory, with a label at every position.
+Batch largest_training_batch(const OpenConfig&);
+
 // The sequences of a model check.
 inline constexpr std::int64_t kModelCheckSequences = 3;
 
@@ -34,7 +37,7 @@ struct StepCost {
   std::int64_t sequences = 0;  // in the largest micro-batch
   std::vector<OpCost> ops;     // FLOPs of the whole step; bytes and calls of a micro-batch
 };
-StepCost step_cost(const Config&);
+StepCost step_cost(const OpenConfig&);
 
 // An estimate of memory by part, in bytes.
 struct MemoryEstimate {
@@ -66,17 +69,17 @@ struct MemoryEstimate {
 
 // Return the memory of training or a benchmark in one of `ranks` processes, and of a check of the model's gradients, in
 // double.
-MemoryEstimate training_memory(const Config&, int ranks = 1);
-MemoryEstimate model_check_memory(Config);
+MemoryEstimate training_memory(const OpenConfig&, int ranks = 1);
+MemoryEstimate model_check_memory(OpenConfig);
 
 // Return upper bounds of what other commands need: weights, a planned pass for each thread, and what is kept of sequences.
-MemoryEstimate evaluation_bound(const Config&, std::int64_t sequences, bool predictions = false);
+MemoryEstimate evaluation_bound(const OpenConfig&, std::int64_t sequences, bool predictions = false);
 // Of inspecting, ablating or patching; `examples` are kept with all attention weights, for a table, a page or JSON text.
 enum class ReportOutput { none, page, json };
-MemoryEstimate inspection_bound(const Config&, std::int64_t sequences, std::int64_t examples = 0,
+MemoryEstimate inspection_bound(const OpenConfig&, std::int64_t sequences, std::int64_t examples = 0,
                                 ReportOutput output = ReportOutput::none);
 // Of passes over single sequences and of generating `outputs` at once; the attention weights of `kept` sequences are kept.
-MemoryEstimate tracing_bound(const Config&, std::int64_t kept = 0, std::int64_t outputs = 1);
+MemoryEstimate tracing_bound(const OpenConfig&, std::int64_t kept = 0, std::int64_t outputs = 1);
 
 // Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);
@@ -91,6 +94,6 @@ Json to_json(const MemoryEstimate&);
 // Returns the cost of training: {"parameters", "flops_per_step", "memory_bytes": {"total", part...},
 // "micro_batch", "ops": [{"layer", "op", "calls", "bytes", "forward_flops", "backward_flops"}]}; see
 // StepCost.
-Json cost_json(const Config&);
+Json cost_json(const OpenConfig&);
 
 }  // namespace thimble

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/data/rows.h"
-
 namespace thimble {
 
 void EvalSums::add(const EvalSums& other) {
@@ -71,25 +69,25 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
   constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
   const Task& task = data.task();
   if (task.open == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
-  if (task.open != nullptr && rows_of(data.config()).splits()[0] == 0) return kIgnore;
+  if (task.open != nullptr && data.source().rows(Split::train) == 0) return kIgnore;
   std::int64_t count = data.size(Split::train);
   if (task.open == nullptr) count = count == 0 ? kMaxDrawn : std::min(count, kMaxDrawn);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(data.vocabulary()));
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(data.outputs()));
   Batch batch;
   for (std::int64_t first = 0; first < count; first += kAtOnce) {
     data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
     for (const std::int32_t label : batch.row_labels) ++counts[static_cast<std::size_t>(label)];
   }
-  if (data.unknown_token() != kIgnore) counts[static_cast<std::size_t>(data.unknown_token())] = 0;
+  if (const std::int32_t unknown = data.output_of(data.unknown_token()); unknown != kIgnore)
+    counts[static_cast<std::size_t>(unknown)] = 0;
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
 }
 
 std::optional<double> lowest_loss(const Dataset& data, Split split) {
-  const Task& task = data.task();
-  // Task::floor does not include <end>, which seq2seq targets have.
+  // Source::floor() does not include <end>, which seq2seq targets have.
   const bool fresh = split != Split::train || data.size(split) == 0;
-  if (!fresh || task.floor == nullptr || data.layout() == Layout::seq2seq) return std::nullopt;
-  return task.floor(data.config());
+  if (!fresh || data.layout() == Layout::seq2seq) return std::nullopt;
+  return data.source().floor();
 }
 
 }  // namespace thimble

@@ -14,7 +14,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Evaluator::Evaluator(const Config& config)
+Evaluator::Evaluator(const OpenConfig& config)
     : config_(config),
       dataset_(make_dataset(config)),
       model_(make_model(config.model, dataset_)),
@@ -25,7 +25,7 @@ Evaluator::Evaluator(const Config& config)
   model_->init(config.train.seed);
 }
 
-Evaluator::Evaluator(const Config& config, const SafetensorsFile& weights) : Evaluator(config) {
+Evaluator::Evaluator(const OpenConfig& config, const SafetensorsFile& weights) : Evaluator(config) {
   load_weights(weights, model_->parameters());
 }
 
@@ -92,7 +92,7 @@ void Evaluator::predict(Split split, const Chunk& chunk, ConstMatrixView logits,
       if (token == kIgnore) continue;
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z) - z.begin();
-      token = static_cast<std::int32_t>(best);
+      token = dataset_.token_of(static_cast<std::int32_t>(best));
       prediction.log_probability += log_probabilities(logits, row++)[static_cast<std::size_t>(best)];
     }
   }
@@ -133,7 +133,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
   if (predictions != nullptr) predictions->resize(static_cast<std::size_t>(count));
   each(own.size(), [&](std::size_t i, Tape& tape) {
     Chunk chunk{.first = static_cast<std::int64_t>(own.first + i) * chunk_size_, .batch = {}};
-    dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch);
+    dataset_.fill(split, chunk.first, std::min(chunk_size_, count - chunk.first), chunk.batch, true);
     std::span<Prediction> rows;
     if (predictions != nullptr)
       rows = std::span(*predictions)
@@ -151,7 +151,7 @@ EvalResult Evaluator::evaluate(Split split, std::int64_t limit, std::vector<Pred
   for (const EvalSums& sum : sums) all.add(sum);
   if (all.labeled > 0 && usual_answer_ != kIgnore)
     result.chance =
-        usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.task().chance(config_.task);
+        usual_answer_ ? static_cast<double>(all.usual) / all.labels() : dataset_.source().chance();
   if (generates) result.exact_match = static_cast<double>(all.exact_matches) / static_cast<double>(count);
   result.lowest_loss = lowest_loss(dataset_, split);
   if (result.lowest_loss && count >= EvalResult::kEnoughSequences && *result.loss_error > 0 &&

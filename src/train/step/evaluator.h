@@ -37,10 +37,10 @@ class Evaluator {
  public:
   // Builds the config's model with its initial values, or with the weights of a file. Throws DataError when the
   // task does not suit the output, and CheckpointError when the weights do not fit the config.
-  explicit Evaluator(const Config& config);
-  Evaluator(const Config& config, const SafetensorsFile& weights);
+  explicit Evaluator(const OpenConfig& config);
+  Evaluator(const OpenConfig& config, const SafetensorsFile& weights);
 
-  const Config& config() const { return config_; }
+  const OpenConfig& config() const { return config_; }
   const Dataset& dataset() const { return dataset_; }
   const Model& model() const { return *model_; }
   Model& model() { return *model_; }
@@ -114,7 +114,7 @@ class Evaluator {
   // of the batch unless there are none.
   std::int64_t count_exact_matches(const Batch& batch, std::span<Prediction>) const;
 
-  Config config_;
+  OpenConfig config_;
   Dataset dataset_;
   std::unique_ptr<Model> model_;
   PackedWeights packed_weights_;

@@ -9,10 +9,6 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Dataset make_dataset(const Config& config) {
-  return Dataset(config.task, config.data, layout_of(config.model), config.train.seed);
-}
-
 std::unique_ptr<Model> make_model(const ModelConfig& config, const Dataset& data) {
   return make_model(config, data.sizes());
 }

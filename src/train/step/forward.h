@@ -13,13 +13,7 @@
 
 namespace thimble {
 
-// Returns the record of the data that the config trains on.
-DataRecord record_of(const Config& config);
-
 inline namespace THIMBLE_PRECISION {
-
-// Returns the dataset of the config's task, laid out for its model.
-Dataset make_dataset(const Config& config);
 
 // Returns the config's model for the data.
 std::unique_ptr<Model> make_model(const ModelConfig&, const Dataset&);

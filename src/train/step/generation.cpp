@@ -7,7 +7,6 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/listing.h"
 #include "thimble/train/tokenization.h"
-#include "train/data/rows.h"
 #include "train/files/progress.h"
 #include "train/step/forward.h"
 
@@ -58,11 +57,12 @@ class LongState : public DecoderState {
 };
 
 // Returns the token that a text starts after: its boundary, or of a stream a line break, or the first known token.
-std::int32_t start_token(const Rows& rows, const Names& names) {
-  if (rows.boundary() != kIgnore) return rows.boundary();
+std::int32_t start_token(const Dataset& data) {
+  const Names& names = data.names();
+  if (data.source().boundary() != kIgnore) return data.source().boundary();
   const auto line_break = std::ranges::find(names, shown_token("\n"));
   if (line_break != names.end()) return static_cast<std::int32_t>(line_break - names.begin());
-  return rows.unknown() == 0 ? 1 : 0;
+  return data.unknown_token() == 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -77,15 +77,15 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, B
   tape.bind(model.parameters(), {});
   model(tape, model_input(batch), {});
   require_finite(tape, model.config(), "input");
-  const bool is_text = dataset.task().continues;
-  const std::int32_t boundary = is_text ? rows_of(dataset.config()).boundary() : kIgnore;
+  const bool is_text = dataset.task().predicts_next;
+  const std::int32_t boundary = dataset.source().boundary();
   const bool endless = is_text && boundary == kIgnore;
   const std::int64_t room =
       endless ? std::max(how.tokens, model.max_length()) : model.max_length() + 1 - batch.length;
   require<ConfigError>(how.tokens <= room,
                        "generate: {} tokens; after this input, the model writes at most {}", how.tokens,
                        room);
-  const std::int64_t longest = pair || is_text ? room : dataset.task().size(dataset.config()).target;
+  const std::int64_t longest = pair || is_text ? room : dataset.source().longest().target;
   ProgressCounter progress("generating", static_cast<double>(room));
   const std::int32_t end = pair ? dataset.eos_token() : boundary == kIgnore ? kNoEnd : boundary;
   const DecodingOptions options{batch.tokens.back(), end,
@@ -106,11 +106,10 @@ std::vector<Hypothesis> hypotheses(const Model& model, const Dataset& dataset, B
 }
 
 std::vector<Hypothesis> draw_texts(const Model& model, const Dataset& dataset, std::uint64_t seed) {
-  const Rows& rows = rows_of(dataset.config());
   Batch batch;
   batch.sequences = 1;
-  batch.tokens = {start_token(rows, token_names(dataset.config(), dataset.layout()))};
-  const bool is_stream = rows.boundary() == kIgnore;
+  batch.tokens = {start_token(dataset)};
+  const bool is_stream = dataset.source().boundary() == kIgnore;
   const Generation how{.samples = is_stream ? 1 : kSampledDocuments, .sampling = {.seed = seed}};
   return hypotheses(model, dataset, std::move(batch), how, {});
 }

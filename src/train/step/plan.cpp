@@ -7,7 +7,7 @@
 namespace thimble {
 
 template <>
-ModelPlan run_plan<Real>(const Config& config, const Batch& batch, const PlanOptions& options) {
+ModelPlan run_plan<Real>(const OpenConfig& config, const Batch& batch, const PlanOptions& options) {
   const std::unique_ptr<Model> model = make_model(config.model, model_sizes(config), Storage::shapes);
   Tape tape(Tape::Mode::plan);
   tape.bind_plan(model->parameters(), options.gradients);

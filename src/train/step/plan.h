@@ -34,14 +34,15 @@ struct ModelPlan {
 };
 
 // Returns the cost of a pass over the batch; run_plan that of a pass in the precision R, whatever the config says.
-ModelPlan plan_model(const Config&, const Batch&, const PlanOptions&);
+ModelPlan plan_model(const OpenConfig&, const Batch&, const PlanOptions&);
 template <class R>
-ModelPlan run_plan(const Config&, const Batch&, const PlanOptions&);
+ModelPlan run_plan(const OpenConfig&, const Batch&, const PlanOptions&);
 
 // Returns the cost of a pass over `sequences` of the maximum length, with a label at every position.
-ModelPlan plan_pass(const Config&, std::int64_t sequences, const PlanOptions&);
+ModelPlan plan_pass(const OpenConfig&, std::int64_t sequences, const PlanOptions&);
 
-// Returns a batch of sequences of the maximum length, with a label at every position.
-Batch full_batch(const Config&, std::int64_t sequences);
+// Returns a batch of sequences of the maximum length, or of these lengths, with a label at every position.
+Batch full_batch(const OpenConfig&, std::int64_t sequences);
+Batch full_batch(const OpenConfig&, std::int64_t sequences, const RowLengths&);
 
 }  // namespace thimble

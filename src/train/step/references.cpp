@@ -4,7 +4,7 @@
 #include <array>
 
 #include "engine/core/portable_math.h"
-#include "train/data/text/text.h"
+#include "train/data/corpus/corpus.h"
 #include "train/files/progress.h"
 
 namespace thimble {
@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::array<int, 3> kOrders{1, 2, 5};
 
-const Text* text_of(const TaskConfig& task) { return dynamic_cast<const Text*>(task.rows.get()); }
+const Corpus* corpus_of(const Source* source) { return dynamic_cast<const Corpus*>(source); }
 
 }  // namespace
 
 ReferenceModels::ReferenceModels(const Dataset& data) : data_(data) {
-  const Text* text = text_of(data.config());
+  const Corpus* text = corpus_of(&data.source());
   if (text == nullptr || text->splits()[0] == 0) return;
   ProgressCounter progress("counting n-grams", static_cast<double>(kOrders.size()));
   const std::vector<std::int32_t> tokens = text->training_tokens(kMaxCounted);
@@ -54,8 +54,8 @@ std::optional<References> ReferenceModels::losses(Split split, std::int64_t coun
                     .of = of_};
 }
 
-double ReferenceModels::bytes(const TaskConfig& task) {
-  const Text* text = text_of(task);
+double ReferenceModels::bytes(const OpenConfig& config) {
+  const Corpus* text = corpus_of(config.source.get());
   if (text == nullptr) return 0;
   const std::int64_t tokens = std::min(kMaxCounted, text->training_count());
   const auto vocabulary = static_cast<std::int64_t>(text->tokens().size());

@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "thimble/train/config.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/results.h"
-#include "train/data/text/ngram.h"
+#include "train/data/corpus/ngram.h"
 
 namespace thimble {
 
@@ -23,7 +24,7 @@ class ReferenceModels {
   std::optional<References> losses(Split, std::int64_t count) const;
 
   // Returns the bytes that it takes, at most; 0 for a task without a text.
-  static double bytes(const TaskConfig&);
+  static double bytes(const OpenConfig&);
 
  private:
   const Dataset& data_;

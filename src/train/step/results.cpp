@@ -59,8 +59,9 @@ Json to_json(const TrainResult& r) {
   if (r.test) json["test"] = to_json(*r.test);
   if (r.best_step > 0) json["best"] = {{"step", r.best_step}, {"loss", r.best_loss}};
   if (r.target_missed) json["target_missed"] = true;
-  if (r.shared_validation > 0 || r.shared_test > 0)
-    json["shared_with_training"] = {{"validation", r.shared_validation}, {"test", r.shared_test}};
+  if (const std::int64_t validation = r.shared_validation.total(), test = r.shared_test.total();
+      validation + test > 0)
+    json["shared_with_training"] = {{"validation", validation}, {"test", test}};
   json["weights_hash"] = r.weights_hash;
   json["arithmetic"] = r.arithmetic;
   json["parameters"] = r.parameters;

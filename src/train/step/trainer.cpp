@@ -16,7 +16,7 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-Trainer::Trainer(const Config& config, Ranks& ranks)
+Trainer::Trainer(const OpenConfig& config, Ranks& ranks)
     : config_(config),
       ranks_(ranks),
       evaluator_(config),
@@ -30,14 +30,32 @@ Trainer::Trainer(const Config& config, Ranks& ranks)
   require_equal_ranks();
   if (gradients_->watches()) complete_ = [this](Parameter p) { gradients_->complete(p); };
   // Any worker may run any shard, so every worker runs the largest micro-batch now, and allocates nothing
-  // later. It runs it twice, as the tape merges its memory into one block when it is rewound.
-  const std::int64_t largest =
-      largest_micro_batch(config.train, dataset().length() + dataset().source_length());
-  for (Worker& worker : workers_) {
-    for (int run = 0; run < 2; ++run)
-      run_micro_batch(0, {.shard = first_shard(), .first = 0, .count = largest, .is_last = false}, worker);
-    worker.tape.rewind();
+  // later.
+  for (Worker& worker : workers_) warm_up(worker);
+}
+
+void Trainer::warm_up(Worker& worker) {
+  const Batch largest = largest_training_batch(config_);
+  const MicroBatch first{.shard = first_shard(), .first = 0, .count = largest.sequences, .is_last = false};
+  // Twice, as the tape merges its memory into one block when it is rewound.
+  for (int run = 0; run < 2; ++run) {
+    worker.batch = largest;
+    run_batch(0, first, worker);
+    if (dataset().source().step_order() == StepOrder::drawn) run_micro_batch(0, first, worker);
   }
+  worker.tape.rewind();
+  const ExampleSize longest = dataset().source().longest();
+  const auto rows = static_cast<std::size_t>(micro_batch(1)),
+             cells = std::max(rows, static_cast<std::size_t>(dataset().length() + dataset().source_length()));
+  Batch& batch = worker.batch;
+  for (auto* each : {&batch.tokens, &batch.sources, &batch.labels, &batch.rows, &batch.row_labels,
+                     &batch.countable_labels})
+    each->reserve(std::max(cells, largest.tokens.size()));
+  for (auto* each : {&batch.lengths, &batch.source_lengths})
+    each->reserve(std::max(rows, largest.lengths.size()));
+  batch.step_rows.reserve(static_cast<std::size_t>(config_.train.batch));
+  batch.example.input.reserve(static_cast<std::size_t>(longest.input));
+  batch.example.target.reserve(static_cast<std::size_t>(longest.target));
 }
 
 void Trainer::require_equal_ranks() {
@@ -104,6 +122,19 @@ template <class F>
 void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
   const auto shard_begin = [&](std::int64_t i) { return config_.train.batch * i / config_.train.shards; };
   const std::int64_t begin = shard_begin(shard), size = shard_begin(shard + 1) - begin;
+  if (dataset().source().step_order() == StepOrder::dealt) {
+    for (std::int64_t first = 0, last = 0; first < size; first = last) {
+      RowLengths longest;
+      for (; last < size; ++last) {
+        const RowLengths next =
+            longest.with(dataset().row_lengths(step_rows_[static_cast<std::size_t>(begin + last)]));
+        if (last > first && last - first >= micro_batch(next.total())) break;
+        longest = next;
+      }
+      f(MicroBatch{shard, begin + first, last - first, last == size});
+    }
+    return;
+  }
   const std::int64_t parts = std::min(micro_batches_, size);
   for (std::int64_t i = 0; i < parts; ++i) {
     const std::int64_t first = size * i / parts, end = size * (i + 1) / parts;
@@ -117,11 +148,29 @@ Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& optio
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
 
+void Trainer::start_step(std::int64_t step) {
+  if (dataset().source().step_order() != StepOrder::drawn)
+    dataset().sorted_rows(step, config_.train.batch, config_.train.shards, step_rows_, drawn_rows_);
+}
+
+void Trainer::fill(std::int64_t step, const MicroBatch& batch, Batch& out) const {
+  if (step_rows_.empty())
+    return dataset().fill_step(step, config_.train.batch, batch.first, batch.count, out);
+  const auto rows =
+      std::span(step_rows_)
+          .subspan(static_cast<std::size_t>(batch.first), static_cast<std::size_t>(batch.count));
+  dataset().fill(Split::train, rows, out, true);
+}
+
 void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
+  phase(worker, "data");
+  fill(step, batch, worker.batch);
+  run_batch(step, batch, worker);
+}
+
+void Trainer::run_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
   const auto index = static_cast<std::size_t>(batch.shard);
   worker.tape.bind(model().parameters(), gradients_->of_shard(index), &evaluator_.packed_weights());
-  phase(worker, "data");
-  dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
   phase(worker, "forward");
   worker.tape.rewind();
   const Var loss =
@@ -189,6 +238,7 @@ StepReport Trainer::step() {
 void Trainer::compute(const Range& shards) {
   const std::int64_t step = optimizer_.steps(), first = static_cast<std::int64_t>(shards.first);
   gradients_->start();
+  start_step(step);
   pack_weights();
   run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i, int thread) {
     run_shard(step, first + i, workers_[static_cast<std::size_t>(thread)]);
@@ -237,7 +287,7 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
   const auto check = [&](const MicroBatch& batch) {
     std::ranges::fill(gradients, Real{0});
     worker.tape.bind(model().parameters(), gradients);
-    dataset().fill_step(step, config_.train.batch, batch.first, batch.count, worker.batch);
+    fill(step, batch, worker.batch);
     worker.tape.rewind();
     EvalSums sums;
     const Var sum = forward(worker.tape, worker.batch, training_options(step, batch.first), sums);

@@ -32,7 +32,7 @@ class Trainer {
   // Builds the model with its initial values. Throws DataError when the task does not suit the output, and
   // ConfigError when ranks are more than shards, or differ in config, data or program. The
   // functions that are marked collective must be called on all ranks.
-  explicit Trainer(const Config& config, Ranks& ranks = one_process());
+  explicit Trainer(const OpenConfig& config, Ranks& ranks = one_process());
 
   // Makes one optimizer step; the first call is step 1. From the third on it allocates nothing. Collective.
   // Throws NumericError when the loss or the gradient is not finite, and then leaves the parameters unchanged.
@@ -97,7 +97,11 @@ class Trainer {
 
   // Returns the loss of a batch, summed over labeled positions.
   Var forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const;
+  void start_step(std::int64_t step);  // orders the rows of its batch, if they are sorted
+  void fill(std::int64_t step, const MicroBatch& batch, Batch& out) const;
   void run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker);
+  void run_batch(std::int64_t step, const MicroBatch& batch, Worker& worker);  // that the worker has
+  void warm_up(Worker& worker);
   void run_shard(std::int64_t step, std::int64_t shard, Worker& worker);
   void pack_weights();
   double reduce_gradients();  // sums the gradients of all shards and returns the sum of squares
@@ -114,15 +118,17 @@ class Trainer {
   // Ends the current phase of the worker and starts another, unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
-  // Calls f(micro-batch) for the micro-batches of a shard, which are as even as possible.
+  // Calls f(micro-batch) for the micro-batches of a shard: as even as possible, or of rows that are dealt out, with as many
+  // as fit a core's cache.
   template <class F>
   void for_micro_batches(std::int64_t shard, const F& f) const;
 
-  Config config_;
+  OpenConfig config_;
   Ranks& ranks_;
   Evaluator evaluator_;
   Optimizer optimizer_;
-  std::int64_t micro_batches_;  // of a shard
+  std::int64_t micro_batches_;                        // of a shard, unless rows are dealt out
+  std::vector<std::int64_t> step_rows_, drawn_rows_;  // of the step, if they are sorted
   std::unique_ptr<GradientSum> gradients_;
   Tape::PostAccumulateGradHook complete_;  // of the last micro-batch of a shard; empty if nobody watches
   std::vector<EvalSums> shard_sums_;

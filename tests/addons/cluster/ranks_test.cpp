@@ -293,12 +293,12 @@ TEST_CASE("one rank draws samples, and writes those that one process does", "[tr
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += std::to_string(i * i) + "\n";
   write_file(directory("squares.txt"), lines);
-  const Config config = open_config_text(R"(
+  const OpenConfig config = open_data(parse_config(R"(
 task: {name: text, file: squares.txt, length: 6}
 model: {d_model: 8, heads: 1, d_ff: 8, attention: {mask: causal}}
 train: {steps: 4, batch: 8, shards: 2, threads: 1, sample_every: 2}
 )",
-                                         directory("config.yaml"));
+                                                   directory("config.yaml")));
   train(config, {.directory = directory("alone")});
   struct Samples : TrainObserver {
     void on_samples(std::int64_t step, const std::vector<std::string>&) override { steps.push_back(step); }

@@ -162,7 +162,7 @@ export function openingTests(test, file, { native, modules, root }) {
       [{ "a.png": "x", "b.tsv": "1\t2\n" }, /^Not opened: these 2 files are no run/],
       [
         { "a.tsv": "1\t2\n", "b.tsv": "1\t2\n", c: "" },
-        /^Not opened: these 3 files are no run .*one \.tsv, \.csv, \.jsonl, \.conllu or \.txt/,
+        /^Not opened: these 3 files are no run .*one \.tsv, \.csv, \.jsonl, \.conllu, \.conll, \.bio, \.iob or \.txt/,
       ],
       [{ "bad.zip": "no archive" }, /^Not opened: .*zip/],
       [{ "none.zip": zipSync({ "a/b.png": Buffer.from("x") }) }, /^Not opened: b\.png is no run/],

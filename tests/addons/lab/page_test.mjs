@@ -127,7 +127,7 @@ test("a text of pairs is told from one that goes on, and a byte order mark is no
   assert.deepEqual(JSON.parse(pieces(`\ufeff${"abcd".repeat(4)}`, "letters")[0]), { input: "abcdabcd", target: "abcdabcd" });
   assert.deepEqual(JSON.parse(pieces("a  b\n".repeat(8), "words")[0]), { input: "a b a b a b a b", target: "a b a b a b a b" });
   assert.deepEqual(pieces("abcd", "letters"), []);
-  for (const name of ["a.tsv", "b.CSV", "c.jsonl", "d.conllu", "e.txt"]) assert.ok(isData(name), name);
+  for (const name of ["a.tsv", "b.CSV", "c.jsonl", "d.conllu", "e.txt", "f.conll"]) assert.ok(isData(name), name);
   for (const name of ["a.yaml", "tsv", "a.tsv.gz", "a.json"]) assert.ok(!isData(name), name);
 });
 

@@ -44,15 +44,15 @@ void compare_effect(const Effect& effect, std::span<const double> expected) {
 TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[inspect][fixture]") {
   tests::Fixture fixture("head_ablations");
   const auto time = static_cast<std::size_t>(fixture.shape("tokens").last());
-  TableTexts texts;
+  DataTexts texts;
   const std::string rows = rows_of(fixture.integers("tokens"), fixture.integers("labels"), time);
   texts.main = {"rows.tsv", rows};
   texts.validation = {"validation.tsv", rows};
   texts.test = {"test.tsv", rows};
   texts.vocabulary = {"vocabulary", "0\n1\n2\n3\n4\n5\n6\n"};
-  Config config = small_config();
+  OpenConfig config = small_config();
   config.task = {.name = "file"};
-  config.task.rows = std::make_shared<const Table>(texts);
+  config.source = std::make_shared<const Table>(texts);
   config.model = {.d_model = fixture.shape("token_embedding.weight").last(),
                   .heads = fixture.integer("heads"),
                   .layers = 2,
@@ -70,7 +70,7 @@ TEST_CASE("ablations of sets of heads agree with PyTorch, intervals too", "[insp
   const auto before = static_cast<std::int64_t>(2 * losses.size());  // rows of the other files
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const std::size_t line =
-        static_cast<const Table&>(*config.task.rows).stored(before + static_cast<std::int64_t>(i)) -
+        static_cast<const Table&>(*config.source).stored_of(before + static_cast<std::int64_t>(i)) -
         2 * losses.size();
     CHECK_THAT(baseline.per_sequence[i].loss, WithinAbs(losses[line], sizeof(Real) == 8 ? 1e-10 : 1e-5));
   }
@@ -104,13 +104,13 @@ TEST_CASE("sequences are paired if both their sources and their targets are as l
     rows += row(source) + "\t" + row(target) + "\n";
     ++counts[{source, target}];
   }
-  TableTexts texts;
+  DataTexts texts;
   texts.main = {"rows.tsv", rows};
   texts.validation = {"validation.tsv", rows};
   texts.test = {"test.tsv", rows};
-  Config config = writing_config();
+  OpenConfig config = writing_config();
   config.task = {.name = "file"};
-  config.task.rows = std::make_shared<const Table>(texts);
+  config.source = std::make_shared<const Table>(texts);
   Evaluator evaluator(config);
   evaluator.select(Split::test, 100);
   const HeadId head{0, 0};

@@ -198,7 +198,7 @@ TEST_CASE("untrained heads of every config get no label", "[inspect][slow]") {
   int heads = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source_directory() + "/configs")) {
     if (entry.path().extension() != ".yaml") continue;
-    Config config = open_config(entry.path().string());
+    OpenConfig config = open_config(entry.path().string());
     if (attention_layers(config.model).empty()) continue;
     config.train.threads = 1;
     const int seeds = sizeof(Real) == sizeof(float) ? 6 : 1;

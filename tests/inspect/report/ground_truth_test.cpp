@@ -54,7 +54,7 @@ TEST_CASE("random heads get no label", "[inspect][slow]") {
       sizeof(Real) == sizeof(float) ? 10 : 2;  // labels do not depend on the precision
   for (const Case& c : cases()) {
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      Config config = c.made.config;
+      OpenConfig config = c.made.config;
       config.train.seed = seed + 10;
       const InspectReport report = inspect_weights(config, [&](Model& model) { model.init(seed); });
       for (const HeadReport& head : report.heads) {

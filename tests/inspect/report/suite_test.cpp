@@ -24,10 +24,22 @@ InspectReport report_on(Config config, const std::function<void(Model&)>& set_we
 
 using Key = std::function<std::int64_t(std::int64_t query)>;
 
-HandMade hand_made_model(const TaskConfig& task, bool causal, std::int64_t layers,
+// The sequences of a generated task, or of a file.
+struct Sequences {
+  rows::SourcePointer source;
+
+  Sequences(const TaskConfig& task) : source(generated_source(task)) {}
+  Sequences(rows::SourcePointer of_file) : source(std::move(of_file)) {}
+  OpenConfig opened(Config config) const {
+    return {std::move(config), source->files().empty() ? nullptr : source};
+  }
+};
+
+HandMade hand_made_model(const Sequences& task, bool causal, std::int64_t layers,
                          const std::function<void(Maker&)>& set) {
-  const Dataset data(task, {.train = 10}, Layout::position, 1);
-  HandMade made{hand_made::hand_made_config(task, data.vocabulary(), data.length()), [set](Model& model) {
+  const Dataset data(task.source, {.train = 10}, Layout::position, 1);
+  const Config config = hand_made::hand_made_config(data.config(), data.vocabulary(), data.length());
+  HandMade made{task.opened(config), [set](Model& model) {
                   Maker make(model);
                   make.start_layer(0, 2);
                   set(make);
@@ -48,7 +60,7 @@ void attend(Maker& make, std::int64_t slot, const Key& key, double share = 1) {
   }
 }
 
-HandMade positional(const TaskConfig& task, bool causal, const Key& key, const Key& other = {},
+HandMade positional(const Sequences& task, bool causal, const Key& key, const Key& other = {},
                     double share = 0) {
   return hand_made_model(task, causal, 1, [=](Maker& make) {
     attend(make, 0, key);
@@ -67,7 +79,7 @@ Key mirrored(std::int64_t time) {
 }
 
 // Attends to all keys with these tokens alike.
-HandMade attends_to_tokens(const TaskConfig& task, bool causal, const std::set<std::int64_t>& tokens) {
+HandMade attends_to_tokens(const Sequences& task, bool causal, const std::set<std::int64_t>& tokens) {
   return hand_made_model(task, causal, 1, [tokens](Maker& make) {
     for (std::int64_t t = 0; t < make.vocabulary(); ++t) make.ask(0, make.token(t), kSharp);
     for (const std::int64_t t : tokens) make.offer(0, make.token(t));
@@ -75,7 +87,7 @@ HandMade attends_to_tokens(const TaskConfig& task, bool causal, const std::set<s
 }
 
 // Attends to the query's token at other positions, with `earlier` only at those before it.
-HandMade attends_to_equal(const TaskConfig& task, bool causal, bool earlier) {
+HandMade attends_to_equal(const Sequences& task, bool causal, bool earlier) {
   return hand_made_model(task, causal, 1, [=](Maker& make) {
     for (std::int64_t t = 0; t < make.vocabulary(); ++t) make.match(t, make.token(t), make.token(t), kSharp);
     for (std::int64_t q = 0; q < make.time(); ++q) {
@@ -88,7 +100,7 @@ HandMade attends_to_equal(const TaskConfig& task, bool causal, bool earlier) {
 
 // The circuit of two layers: layer 0 copies the previous token, layer 1 attends to the keys where it equals
 // the query's, and by a share to another key.
-HandMade induction_circuit(const TaskConfig& task, const Key& other = {}, double share = 0) {
+HandMade induction_circuit(const Sequences& task, const Key& other = {}, double share = 0) {
   return hand_made_model(task, true, 2, [=](Maker& make) {
     attend(make, 0, [](std::int64_t q) { return std::max<std::int64_t>(0, q - 1); });
     make.copy_token([&](std::int64_t t) { return make.before(t); });
@@ -134,9 +146,10 @@ HandMade coreference(bool right) {
 }
 
 // Returns a task of rows whose tokens are row[p] of the kinds "a", "b", ..., with themselves as targets.
-TaskConfig file_task(std::int64_t length,
-                     const std::function<int(SampleRng&, std::int64_t p, const std::vector<int>&)>& draw) {
-  std::string rows;
+rows::SourcePointer file_task(
+    std::int64_t length,
+    const std::function<int(SampleRng&, std::int64_t p, const std::vector<int>&)>& draw) {
+  std::string text_of_rows;
   for (std::uint64_t r = 0; r < 2000; ++r) {
     SampleRng rng(Random(3, Stream::data), r, 0);
     std::vector<int> row;
@@ -145,13 +158,9 @@ TaskConfig file_task(std::int64_t length,
       row.push_back(draw(rng, p, row));
       text += (p > 0 ? " " : "") + std::string(1, static_cast<char>('a' + row.back()));
     }
-    rows += text + "\t" + text + "\n";
+    text_of_rows += text + "\t" + text + "\n";
   }
-  TaskConfig task{.name = "file"};
-  TableTexts texts;
-  texts.main = {"rows.tsv", rows};
-  task.rows = std::make_shared<const Table>(texts);
-  return task;
+  return rows::table_of(text_of_rows);
 }
 
 struct KnownHead {
@@ -172,15 +181,18 @@ std::vector<KnownHead> known_heads() {
       recall{.name = "associative_recall", .symbols = 16, .length = 16, .pairs = 4},
       dyck{.name = "dyck_match", .symbols = 3, .length = 12};
   // Three random tokens three times; a first token that is always the same; mostly one token.
-  const TaskConfig rounds = file_task(9, [](SampleRng& rng, std::int64_t p, const std::vector<int>& row) {
-    return p < 3 ? static_cast<int>(rng.below(8)) : row[static_cast<std::size_t>(p - 3)];
-  });
-  const TaskConfig opening = file_task(8, [](SampleRng& rng, std::int64_t p, const std::vector<int>&) {
-    return p == 0 ? 0 : 1 + static_cast<int>(rng.below(7));
-  });
-  const TaskConfig mostly_a = file_task(10, [](SampleRng& rng, std::int64_t, const std::vector<int>&) {
-    return rng.below(5) < 3 ? 0 : 1 + static_cast<int>(rng.below(4));
-  });
+  const rows::SourcePointer rounds =
+      file_task(9, [](SampleRng& rng, std::int64_t p, const std::vector<int>& row) {
+        return p < 3 ? static_cast<int>(rng.below(8)) : row[static_cast<std::size_t>(p - 3)];
+      });
+  const rows::SourcePointer opening =
+      file_task(8, [](SampleRng& rng, std::int64_t p, const std::vector<int>&) {
+        return p == 0 ? 0 : 1 + static_cast<int>(rng.below(7));
+      });
+  const rows::SourcePointer mostly_a =
+      file_task(10, [](SampleRng& rng, std::int64_t, const std::vector<int>&) {
+        return rng.below(5) < 3 ? 0 : 1 + static_cast<int>(rng.below(4));
+      });
   std::vector<KnownHead> out = {
       {"previous", "previous token", positional(shift, false, offset(-1))},
       {"previous, causal", "previous token", positional(lengths, true, offset(-1))},
@@ -258,14 +270,15 @@ TEST_CASE("the pattern of every hand-made head is found, and no other", "[inspec
 TEST_CASE("random heads of every task have no pattern", "[inspect][slow]") {
   std::size_t heads = 0;
   for (const std::string_view name : task_names()) {
-    Config config = small_config();
-    config.task = rows::usual(name);
+    const rows::SourcePointer source = rows::usual(name);
+    OpenConfig config = Sequences(source).opened(small_config());
+    config.task = source->config();
     config.data = {.train = 50, .validation = 20, .test = kRead};
     config.model.d_model = 24;
     config.model.heads = 4;
     config.model.layers = 2;
     const Task& task = checked_task(config.task);
-    const Layout layout = usual_layout(task.size(config.task));
+    const Layout layout = usual_layout(source->longest());
     config.model.output.per = layout == Layout::position   ? OutputPer::position
                               : layout == Layout::sequence ? OutputPer::sequence
                                                            : OutputPer::next;

@@ -161,8 +161,9 @@ TEST_CASE("a trace as JSON has names, and maps by layer, head, query and key", "
 TEST_CASE("invalid inputs are refused, with what is valid", "[inspect]") {
   const TracedModel trained(small_config(), 0);
   CHECK(error_of(trained, "1 6 2") == "input: there is no token 6; the vocabulary has 6 tokens: 0 1 2 3 4 5");
-  CHECK(error_of(trained, "1 22 2") ==
-        "input: there is no token 22, did you mean 2?; the vocabulary has 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1 2x 2") ==
+        "input: there is no token 2x, did you mean 2?; the vocabulary has 6 tokens: 0 1 2 3 4 5");
+  CHECK(error_of(trained, "1 22 2") == "input: there is no token 22; separate tokens by spaces: '1 2 2 2'");
   CHECK(error_of(trained, "1\x01").find("no token 1\\u{1}") != std::string::npos);
   for (const char* empty : {"", " \n\t "})
     CHECK(error_of(trained, empty) ==

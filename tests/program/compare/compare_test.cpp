@@ -30,11 +30,10 @@ struct ComparedSweep {
         const Json result{{"steps", 20},
                           {"validation", {{"loss", loss}, {"accuracy", 1 - loss / 4}}},
                           {"weights_hash", std::to_string(number)}};
-        const DataRecord any;
         const Config config = parse_config(
             fmt::format("task: {}\nmodel: {{d_model: 32, heads: {}}}\ntrain: {{seed: {}, steps: 20}}\n", task,
                         heads, seed),
-            "config", {}, &any);
+            "config", {}, {.training = false});
         Json record{{"vocabulary", {"a"}},
                     {"longest", {{"input", 1}, {"target", 1}}},
                     {"length", 1},

@@ -10,6 +10,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "train/config/changes.h"
+#include "train/config/value.h"
 #include "train/files/temporary_directory.h"
 
 using namespace thimble;
@@ -132,7 +133,7 @@ TEST_CASE("grid, list and seeds must be what they are, and not empty", "[sweep]"
 }
 
 TEST_CASE("values mean what they mean in a config", "[sweep]") {
-  CHECK_THAT(sweep_problem("grid: {model.heads: ['1']}\n").rule, EndsWith("not \"1\""));
+  CHECK_THAT(sweep_problem("grid: {model.heads: ['1']}\n").rule, EndsWith("not \"1\", did you mean 1?"));
   CHECK_THAT(sweep_problem("grid: {model.norm: [it's]}\n").rule, ContainsSubstring("not it's"));
   CHECK_THAT(sweep_problem("grid: {model.norm: ['it''s']}\n").rule, ContainsSubstring("not \"it's\""));
   CHECK(load_text("grid: {model.norm: ['pre', \"post\"]}\n").settings[0].config.model.norm == NormOrder::pre);
@@ -152,6 +153,24 @@ TEST_CASE("a path starts at the sweep file", "[sweep]") {
   CHECK(changes.at(0).text == "task.file='/data/it''s.tsv'");
   CHECK(changes.at(1).text == "task.test_file='/b.tsv'");
   CHECK(changes.at(2).text == "task.validation_file=''");  // none
+}
+
+TEST_CASE("a setting of a sweep is the text that its YAML stands for", "[sweep]") {
+  config::Report report("/data/s.yaml");
+  for (const std::string value :
+       {"my #2.txt", "[x]", "null", "~", "- a", "a: b", " x ", "'", "\"q\"", "it's", "\t", "3"}) {
+    CAPTURE(value);
+    const auto map = parse_yaml("{task.file: " + config::yaml_text(value == "\t" ? "x" : value) +
+                                    ", task.separator: " + config::yaml_text(value) + "}",
+                                report.start_of_file(), report);
+    config::Changes changes;
+    config::ChangeReader reader(report);
+    for (std::size_t i = 0; i < 2; ++i) reader.read_change(map.value().keys[i], map->values[i], changes);
+    const TaskConfig task = parse_config("task: {name: file}\n", "t.yaml", texts(changes)).task;
+    CHECK(task.options.separator == value);
+    CHECK(task.file == "/data/" + (value == "\t" ? "x" : value));
+  }
+  CHECK_NOTHROW(report.finish());
 }
 
 TEST_CASE("a problem of a setting is reported at its value in the sweep file", "[sweep]") {
@@ -296,4 +315,19 @@ TEST_CASE("a sweep with too many runs is refused before its configs are read", "
   CHECK(sweep_place(grid) == "1:1");
   CHECK(sweep_place("random: {samples: 5001, train.optimizer.lr: {uniform: [0.1, 0.2]}}\nseeds: [1, 2]\n") ==
         "1:1");
+}
+
+TEST_CASE("settings of a sweep share the source of their data", "[sweep]") {
+  const SweepFiles files(
+      "config: ../base.yaml\ngrid: {train.seed: [1, 2], task.min_count: [1, 2]}\n",
+      "task: {name: file, file: t.tsv}\nmodel: {output: {per: sequence}}\ntrain: {batch: 8, steps: 50}\n");
+  std::string rows;
+  for (int i = 0; i < 100; ++i) rows += fmt::format("w{} is\t{}\n", i, i % 2);
+  write_file(files.directory / "t.tsv", rows);
+  const Sweep sweep = load_sweep(files.sweep);
+  std::set<const Source*> sources;
+  for (const SweepSetting& setting : sweep.settings) sources.insert(setting.config.source.get());
+  CHECK(sweep.settings.size() == 4);
+  CHECK(sources.size() == 2);  // one for each vocabulary
+  CHECK_FALSE(sources.contains(nullptr));
 }

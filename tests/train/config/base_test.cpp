@@ -24,9 +24,9 @@ struct Files {
     std::ofstream(folder / name, std::ios::binary) << text;
   }
   ResolvedConfig resolve(const std::string& name, const std::vector<std::string>& overrides = {}) const {
-    return resolve_config(folder / name, overrides);
+    return load_config(folder / name, overrides);
   }
-  Config load(const std::string& name) const { return resolve(name).config; }
+  Config load(const std::string& name) const { return resolve(name); }
 
   // Returns "a.yaml:2:17 model.layers" for each problem.
   Texts problems(const std::string& name, const std::vector<std::string>& overrides = {}) const {
@@ -48,7 +48,7 @@ struct Files {
 TEST_CASE("a file overwrites its base key by key, the command line both", "[config]") {
   const Files files{{"a.yaml", "model: {layers: 2}\nbase: b.yaml\n"},  // wherever it stands
                     {"b.yaml", "model: {layers: 3, heads: 4, d_ff: 100}\n"}};
-  const ModelConfig model = files.resolve("a.yaml", {"model.d_ff=200"}).config.model;
+  const ModelConfig model = files.resolve("a.yaml", {"model.d_ff=200"}).model;
   CHECK((model.layers == 2 && model.heads == 4 && model.d_ff == 200 && model.d_model == 32));
 }
 
@@ -159,24 +159,24 @@ TEST_CASE("every value that is set has an origin", "[config]") {
 
 TEST_CASE("YAML with origins: aligned comments, the same config, no base", "[config]") {
   ResolvedConfig resolved;
-  resolved.config.train.steps = 7;
-  resolved.config.model.layers = 3;
+  resolved.train.steps = 7;
+  resolved.model.layers = 3;
   resolved.origins = {{"train.steps", {"a.yaml", 12}},
                       {"model.layers", {.source = "model.layers=3", .argument = 1}}};
-  const std::string yaml = to_yaml(resolved);
+  const std::string yaml = to_annotated_yaml(resolved);
   CHECK_THAT(yaml, StartsWith("task:\n  name: reverse             # default\n  symbols: 10"));
   CHECK_THAT(yaml, ContainsSubstring("\n  steps: 7                  # a.yaml:12\n"));
   CHECK_THAT(yaml, ContainsSubstring("\n  layers: 3                 # command line\n"));
   CHECK_THAT(yaml, !ContainsSubstring("\nbase"));
-  CHECK(to_yaml(parse_config(yaml, "t.yaml")) == to_yaml(resolved.config));
-  CHECK_THAT(to_yaml(resolved.config), !ContainsSubstring("#"));
+  CHECK(to_yaml(parse_config(yaml, "t.yaml")) == to_yaml(resolved));
+  CHECK_THAT(to_yaml(resolved), !ContainsSubstring("#"));
 }
 
 TEST_CASE("a line with an origin fits 80 columns if leaving the folder out helps", "[config]") {
   ResolvedConfig resolved;
   const auto origin_of_steps = [&](const std::string& file) {
     resolved.origins = {{"train.steps", {file, 1}}};
-    const std::string yaml = to_yaml(resolved);
+    const std::string yaml = to_annotated_yaml(resolved);
     const std::size_t start = yaml.find("# ", yaml.find("  steps:")) + 2;
     return yaml.substr(start, yaml.find('\n', start) - start);
   };

@@ -79,3 +79,18 @@ TEST_CASE("what may change on a resume", "[config]") {
   CHECK((both[0].key == "train.steps" && both[0].may_change));
   CHECK((both[1].key == "train.batch" && !both[1].may_change));
 }
+
+TEST_CASE("a key that version 0.3.0 does not have counts only where it is not its default", "[config]") {
+  Config c;
+  c.task.name = "file";
+  CHECK(fixed_values(c).find("skip_empty") == std::string::npos);
+  CHECK(fixed_values(c).find("task.max_tokens: 0\n") != std::string::npos);
+  CHECK(fixed_values(c).find("task.input_tokens: spaces\n") != std::string::npos);
+  CHECK(to_yaml(c).find("skip_empty") == std::string::npos);
+  CHECK_FALSE(hashed_values(c).at("task").contains("skip_empty"));
+  CHECK(to_json(c).at("task").at("skip_empty") == false);
+  c.task.options.skip_empty = true;
+  CHECK(to_yaml(c).find("  skip_empty: true\n") != std::string::npos);
+  CHECK(hashed_values(c).at("task").at("skip_empty") == true);
+  CHECK(fixed_values(c).find("task.skip_empty: true\n") != std::string::npos);
+}

@@ -177,7 +177,12 @@ TEST_CASE("the rules of the schema are those of the reader", "[config]") {
       CHECK(refused(path, "1"));
       return;
     }
-    if (path == "base") return;  // stands in files only
+    if (path == "base") return;         // stands in files only
+    if (path == "task.input_tokens") {  // a list of names
+      CHECK_FALSE((refused(path, "words") || refused(path, "characters,field,words")));
+      for (const char* value : {"zzz", "words,", "words,zzz", "bytes"}) CHECK(refused(path, value));
+      return;
+    }
     if (property.at("type") == "string") {
       CHECK_FALSE(refused(path, "a"));
       CHECK(refused(path, "''"));

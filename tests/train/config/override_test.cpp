@@ -1,4 +1,6 @@
 // Overrides from the command line.
+#include <filesystem>
+
 #include "catch.h"
 #include "config_problems.h"
 
@@ -43,6 +45,31 @@ TEST_CASE("an override with several values leads to sweeps", "[config]") {
 TEST_CASE("an override that is not plain text", "[config]") {
   CHECK(place("{}", {"model.layers=\xff"}) == "argument 1");
   CHECK(place("{}", {"model.layers=1\n"}) == "argument 1");
+}
+
+TEST_CASE("a path and a text are taken as they are, unless the whole value is in quotes", "[config]") {
+  const std::string here = std::filesystem::current_path();
+  const auto task = [](const std::string& key, const std::string& value) {
+    return parse_config("task: {name: file}\n", "t.yaml", {"task.file=x", "task." + key + "=" + value}).task;
+  };
+  for (const std::string name :
+       {"my #2.txt", "# x",  "[x].txt",   "{x}.txt", "*.txt", "&a",     "!t",    "%d.txt", "@x",
+        "`x",        "null", "~",         "- a",     "a: b",  " first", "last ", "true",   "1e3",
+        "|",         "> y",  "\"q\".txt", "it's",    "a,b",   "=a=",    "\"",    "'",      "é\u3000"}) {
+    CAPTURE(name);
+    CHECK(task("file", name).file == here + "/" + name);
+    CHECK(task("separator", name).options.separator == name);
+    CHECK(task("no_answer", name).options.no_answer == name);
+  }
+  CHECK(task("separator", "\t").options.separator == "\t");
+  CHECK(task("separator", R"("a\tb")").options.separator == "a\tb");
+  CHECK(task("separator", "'it''s'").options.separator == "it's");
+  CHECK(task("file", R"(" #\"1")").file == here + "/ #\"1");
+  CHECK(place("task: {name: file}", {"task.file=a\nb"}) == "argument 1 task.file");
+  CHECK(place("task: {name: file}", {"task.file=\xff"}) == "argument 1 task.file");
+  CHECK(place("task: {name: file}", {"task.separator=\"a\nb\""}) == "argument 1");
+  CHECK(problem("task: {name: file}", {"task.file="}).rule.ends_with(", not empty"));
+  CHECK(problem("task: {name: file}", {"task.file=x", "task.separator="}).rule.ends_with(", not empty"));
 }
 
 TEST_CASE("an override of a whole section", "[config]") {

@@ -13,9 +13,9 @@ using namespace thimble;
 TEST_CASE("every config in configs/ is valid and has data", "[config]") {
   for (const std::string& file : experiments()) {
     INFO(file);
-    const Config config = open_config(file);
-    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
-    CHECK(data.disjoint());
+    const OpenConfig config = open_config(file);
+    const Dataset data = make_dataset(config);
+    CHECK(data.source().disjoint());
     Batch batch;
     CHECK_NOTHROW(data.fill_step(config.train.steps - 1, config.train.batch, 0, config.train.batch, batch));
     const std::int64_t tests = std::min<std::int64_t>(data.size(Split::test), 50);

@@ -43,9 +43,12 @@ TEST_CASE("numbers are read exactly", "[config]") {
 }
 
 TEST_CASE("an integer must be one", "[config]") {
-  for (const std::string text : {"1.5", "1e3", "many", "true", "0x10", "0o10", "0b1", "1_000", "7.0", "\"7\"",
-                                 "'7'", "7 8", "--7", "+-7", "+"})
-    CHECK(is_bad_steps(text, text == "'7'" ? "\"7\"" : text));
+  for (const std::string text : {"1.5", "many", "true", "0x10", "0o10", "0b1", "1_000", "7 8", "--7", "+-7",
+                                 "+", "1e10", "nan", "inf"})
+    CHECK(is_bad_steps(text, text));
+  CHECK(is_bad_steps("1e3", "1e3, did you mean 1000?"));
+  CHECK(is_bad_steps("7.0", "7.0, did you mean 7?"));
+  for (const std::string text : {"\"7\"", "'7'"}) CHECK(is_bad_steps(text, "\"7\", did you mean 7?"));
   CHECK(is_refused("task: {min_length: +-0}", "1:20 task.min_length", "+-0"));
 }
 

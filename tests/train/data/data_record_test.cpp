@@ -30,19 +30,19 @@ std::string pairs(const std::string& prefix, const std::string& extra = "") {
 struct FileRun {
   TemporaryDirectory directory;
   std::filesystem::path run = directory / "run";
-  Config config;
+  OpenConfig config;
   TrainResult result;
 
   explicit FileRun(const std::string& positions = "sinusoidal") {
     for (const char* name : {"main", "validation", "test"})
       write_file(directory / (std::string(name) + ".tsv"), pairs("w"));
-    config = open_config_text(
+    config = open_data(parse_config(
         fmt::format(
             "task: {{name: file, file: {0}/main.tsv, validation_file: {0}/validation.tsv, test_file: {0}/test.tsv}}\n"
             "model: {{d_model: 16, positions: {1}, output: {{per: sequence}}}}\n"
             "train: {{steps: 40, batch: 20, threads: 1, optimizer: {{lr: 0.01}}, precision: {2}}}",
             directory.path().string(), positions, sizeof(Real) == 8 ? "float64" : "float32"),
-        "t.yaml");
+        "t.yaml"));
     result = train(config, {.directory = run.string()});
   }
   std::string file(const std::string& name) const { return (directory / name).string(); }
@@ -81,8 +81,9 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   CHECK(report.loss == trained.result.validation->loss);
   CHECK_FALSE(report.chance.has_value());
   CHECK_THROWS_AS(evaluate(source, Split::test), DataError);
-  CHECK_THROWS_WITH(evaluate(source, Split::test),
-                    ContainsSubstring("test.tsv: cannot be read") && EndsWith("task.test_file=FILE"));
+  CHECK_THROWS_WITH(
+      evaluate(source, Split::test),
+      ContainsSubstring("test.tsv: the data file of the run is gone") && EndsWith("task.test_file=FILE"));
   const ModelSource other = open_run(trained.run, {"task.test_file=" + trained.file("validation.tsv")});
   CHECK(evaluate(other, Split::test).loss == trained.result.validation->loss);
 }
@@ -98,7 +99,7 @@ TEST_CASE("a vocabulary file must be the one of training", "[train]") {
   const auto refused =
       ContainsSubstring("the model keeps the vocabulary that it was trained with; remove the file");
   CHECK_THROWS_WITH(open_run(trained.run, {"task.vocabulary_file=" + file}), refused);  // trained without one
-  Config config = open_config(trained.run / "config.yaml", {"task.vocabulary_file=" + file});
+  const OpenConfig config = open_config(trained.run / "config.yaml", {"task.vocabulary_file=" + file});
   const std::filesystem::path run = trained.directory / "with_words";
   train(config, {.directory = run.string()});
   CHECK_NOTHROW(open_run(run));
@@ -115,13 +116,13 @@ TEST_CASE("positions that an encoder-decoder has not learned are refused for its
   const std::string data = (directory / "d.tsv").string(), longer = (directory / "long.tsv").string();
   write_file(data, "a b\tb a\nb b\ta a\na a\tb b\n");
   write_file(longer, "a b a b a b\tb a\n");
-  const Config config = open_config_text(
+  const OpenConfig config = open_data(parse_config(
       fmt::format(
           "task: {{name: file, file: {0}, validation_file: {0}, test_file: {0}}}\n"
           "model: {{kind: encoder_decoder, d_model: 16, positions: learned}}\n"
           "train: {{steps: 1, batch: 2, shards: 1, threads: 1, schedule: {{warmup: 0}}, precision: {1}}}",
           data, sizeof(Real) == 8 ? "float64" : "float32"),
-      "t.yaml");
+      "t.yaml"));
   const std::string run = (directory / "run").string();
   train(config, {.directory = run});
   CHECK_NOTHROW(open_run(run));

@@ -54,7 +54,7 @@ TEST_CASE("the same seed gives the same batches, another seed and another split 
 
 TEST_CASE("splits share no input", "[data]") {
   const Dataset data(kReverse, {.train = 0, .validation = 4000, .test = 4000}, Layout::position, 3);
-  REQUIRE(data.disjoint());
+  REQUIRE(data.source().disjoint());
   const auto train = inputs(data, Split::train, 40000);
   const auto validation = inputs(data, Split::validation, 4000), test = inputs(data, Split::test, 4000);
   CHECK(shared(train, validation) == 0);
@@ -77,8 +77,8 @@ TEST_CASE("the seed does not change what is held out", "[data]") {
 TEST_CASE("a task with fewer than 200 inputs draws every split from all of them", "[data]") {
   const TaskConfig small{.name = "copy", .symbols = 199, .length = 1};
   const TaskConfig enough{.name = "copy", .symbols = 200, .length = 1};
-  CHECK_FALSE(dataset(small).disjoint());
-  CHECK(dataset(enough).disjoint());
+  CHECK_FALSE(dataset(small).source().disjoint());
+  CHECK(dataset(enough).source().disjoint());
   const Dataset data(small, {.train = 0, .validation = 3000, .test = 3000}, Layout::position, 3);
   CHECK(inputs(data, Split::train, 3000).size() == 199);
   CHECK(inputs(data, Split::test, 3000).size() == 199);
@@ -191,7 +191,7 @@ TEST_CASE("pairs layout: the encoder reads the input, the decoder from <begin> o
   CHECK_THROWS_WITH(dataset({.name = "masked"}, Layout::seq2seq),
                     ContainsSubstring("a position without an answer: "));
   CHECK(fill(dataset(), Split::train, 0, 3).sources.empty());
-  CHECK(model_sizes(task, Layout::next).source_length == 0);
+  CHECK(model_sizes(*generated_source(task), Layout::next).source_length == 0);
 }
 
 TEST_CASE("alignments lead from the position of an answer to those it depends on", "[data]") {
@@ -211,13 +211,11 @@ TEST_CASE("alignments lead from the position of an answer to those it depends on
 }
 
 TEST_CASE("a token of the task may be called <begin> or <end>, too", "[data]") {
-  TaskConfig config = usual("file");
   std::string text;
   for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb <end>\n", i);
-  config.rows = std::make_shared<Table>(
-      TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
-  CHECK(token_names(config, Layout::next).size() == 43);
-  const std::vector<std::string> names = token_names(config, Layout::seq2seq);
+  const SourcePointer source = table_of(text);
+  CHECK(token_names(*source, Layout::next).size() == 43);
+  const std::vector<std::string> names = token_names(*source, Layout::seq2seq);
   CHECK((names[43] == "<begin>" && names[44] == "<end'>"));
 }
 
@@ -263,7 +261,7 @@ TEST_CASE("a data set that cannot be is refused", "[data]") {
 
 TEST_CASE("the longest model input follows from task and layout", "[data]") {
   const TaskConfig task{.name = "sort", .symbols = 3, .length = 6, .min_length = 2};
-  CHECK(model_sizes(task, Layout::position).length == 6);
-  CHECK(model_sizes(task, Layout::next).length == 11);
-  CHECK_THROWS_AS(model_sizes(task, Layout::sequence), DataError);
+  CHECK(model_sizes(*generated_source(task), Layout::position).length == 6);
+  CHECK(model_sizes(*generated_source(task), Layout::next).length == 11);
+  CHECK_THROWS_AS(model_sizes(*generated_source(task), Layout::sequence), DataError);
 }

@@ -15,7 +15,7 @@ namespace {
 // A config of that task with few inputs, and, where the task knows min_length, one with inputs of different
 // lengths.
 std::vector<TaskConfig> configs(std::string_view name) {
-  TaskConfig config = rows::usual(name);
+  TaskConfig config = rows::usual(name)->config();
   std::vector<TaskConfig> out = {config};
   const auto& keys = find_task(name).keys;
   const auto reads = [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); };
@@ -53,10 +53,11 @@ void for_examples(const TaskConfig& config, F f) {
 template <class F>
 void for_every_task(F f) {
   for (const std::string_view name : task_names())
-    for (const TaskConfig& config : configs(name)) {
-      INFO(name << ", symbols " << config.symbols << ", length " << config.length);
-      f(config, checked_task(config));
-    }
+    if (find_task(name).open == nullptr)
+      for (const TaskConfig& config : configs(name)) {
+        INFO(name << ", symbols " << config.symbols << ", length " << config.length);
+        f(config, checked_task(config));
+      }
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ TEST_CASE("every task: examples fit the size, the vocabulary and the layouts", "
   for_every_task([](const TaskConfig& config, const Task& task) {
     const ExampleSize size = task.size(config);
     const auto vocabulary = std::ssize(task.tokens(config));
-    CHECK_NOTHROW(model_sizes(config, usual_layout(size)));
+    CHECK_NOTHROW(model_sizes(*generated_source(config), usual_layout(size)));
     std::int64_t longest_input = 0, longest_target = 0, ignored = 0;
     for_examples(config, [&](const Example& e) {
       longest_input = std::max(longest_input, std::ssize(e.input));
@@ -94,7 +95,7 @@ TEST_CASE("every task: special tokens are in the vocabulary", "[data]") {
       CHECK(std::ranges::find(task.special, name) != task.special.end());
     }
   });
-  TaskConfig masked = rows::usual("masked");
+  TaskConfig masked = rows::usual("masked")->config();
   CHECK(special_tokens(masked) == std::vector<std::int32_t>{static_cast<std::int32_t>(masked.symbols)});
 }
 

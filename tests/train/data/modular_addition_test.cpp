@@ -44,7 +44,7 @@ TEST_CASE("modular addition adds every pair", "[tasks]") {
 
 TEST_CASE("the splits of modular addition share out all pairs, by seed", "[tasks]") {
   const Dataset data = addition(1);
-  CHECK(data.disjoint());
+  CHECK(data.source().disjoint());
   CHECK(data.size(Split::train) == 50);
   CHECK(data.size(Split::validation) == 30);
   CHECK(data.size(Split::test) == 89);

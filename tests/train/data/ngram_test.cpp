@@ -1,5 +1,5 @@
 // N-gram models against tests/fixtures/fixture_ngram.py, an independent program from the definitions.
-#include "train/data/text/ngram.h"
+#include "train/data/corpus/ngram.h"
 
 #include <array>
 #include <cstdint>

@@ -147,9 +147,10 @@ TEST_CASE("associative recall refuses keys that do not suit each other", "[tasks
 
 TEST_CASE("a task with positions without answers cannot have an output per next token", "[tasks]") {
   for (const char* name : {"associative_recall", "coreference", "masked", "relations"}) {
-    CHECK_NOTHROW(model_sizes({.name = name}, Layout::position));
-    CHECK_THROWS_AS(model_sizes({.name = name}, Layout::next), DataError);
-    CHECK_THROWS_WITH(model_sizes({.name = name}, Layout::next), EndsWith("; set model.output.per=position"));
+    CHECK_NOTHROW(model_sizes(*generated_source({.name = name}), Layout::position));
+    CHECK_THROWS_AS(model_sizes(*generated_source({.name = name}), Layout::next), DataError);
+    CHECK_THROWS_WITH(model_sizes(*generated_source({.name = name}), Layout::next),
+                      EndsWith("; set model.output.per=position"));
   }
 }
 

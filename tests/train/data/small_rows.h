@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "thimble/train/dataset.h"
+#include "train/data/corpus/corpus.h"
 #include "train/data/table/table.h"
-#include "train/data/text/text.h"
 
 namespace thimble::rows {
 
@@ -17,23 +17,29 @@ using Tokens = std::vector<std::int32_t>;
 
 inline const TaskConfig kReverse{.name = "reverse", .symbols = 4, .length = 6};
 
-// That task, with a table where it needs one: rows "0 a = b c", "1 a = b c" and so on.
-inline TaskConfig usual(std::string_view name) {
+using SourcePointer = std::shared_ptr<const Source>;
+
+inline SourcePointer table_of(const std::string& text) {
+  return std::make_shared<Table>(DataTexts{.main = {"t.tsv", text}});
+}
+
+inline SourcePointer corpus_of(const std::string& text, const TextOptions& options, std::int64_t length) {
+  return std::make_shared<Corpus>(DataTexts{.main = {"t.txt", text}}, options, length);
+}
+
+// A source of that task: of a table, rows "0 a = b c", "1 a = b c" and so on.
+inline SourcePointer usual(std::string_view name) {
   TaskConfig config{.name = std::string(name)};
   if (name == "anomaly") config.symbols = 64;  // the square of an even number
   if (name == "text") {
     std::string text;
     for (int i = 0; i < 400; ++i) text += fmt::format("{:05x}\n", i * 7);
-    config.length = 6;
-    config.rows = std::make_shared<Text>(TableTexts{.main = {"t.txt", text}}, config.text, config.length);
+    return corpus_of(text, {}, 6);
   }
-  if (name != "file") return config;
+  if (name != "file") return generated_source(config);
   std::string text;
   for (int i = 0; i < 40; ++i) text += fmt::format("{} a\tb c\n", i);
-  config.file = "t.tsv";
-  config.rows = std::make_shared<Table>(
-      TableTexts{.main = {config.file, text}, .validation = {}, .test = {}, .vocabulary = {}});
-  return config;
+  return table_of(text);
 }
 
 // "the cat = la - chat": the tokens of a stored row, "-" for no answer.

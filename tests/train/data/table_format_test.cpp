@@ -1,6 +1,6 @@
 // The formats of data files, the tokens of their texts, and what is left out of a table.
 #include "catch.h"
-#include "small_rows.h"
+#include "forms.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "train/data/table/table.h"
@@ -8,31 +8,9 @@
 #include "train/files/temporary_directory.h"
 
 using namespace thimble;
+using rows::rows_with;
 using rows::text;
 using rows::Tokens;
-
-namespace {
-
-// Returns the rows of a file with the options, as text() has them, or its problems.
-std::string rows_with(const TableOptions& options, const std::string& name, const std::string& content) {
-  TableTexts texts{.main = {name, content}, .validation = {{name, content}}, .test = {{name, content}}};
-  texts.options = options;
-  try {
-    const Table table(texts);
-    std::string out;
-    for (std::uint32_t row = 0; row < table.main_rows(); ++row)
-      out += (row > 0 ? "\n" : "") + text(table, row);
-    return out;
-  } catch (const DataError& e) {
-    const std::string message = e.what();  // the same problems for each of the three files
-    const std::size_t start = message.find(name, 1);
-    const std::string problem =
-        message.substr(start + name.size(), message.find('\n', start) - start - name.size());
-    return problem.substr(0, problem.find(" (and "));
-  }
-}
-
-}  // namespace
 
 TEST_CASE("columns are chosen by number or by the names in the header", "[data]") {
   const std::string three = "lemma\tform\ttags\ngo\twent\tV PST\nbe\tis\tV\n";
@@ -59,7 +37,7 @@ TEST_CASE("a line is cut at the first separator", "[data]") {
       rows_with({.separator = "|"}, "t.txt", "a b") ==
       ":1: 0 separators; a line must have 1, between input and target, unless task.input and task.target name columns");
   CHECK(rows_with({.separator = "|"}, "t.jsonl", "{}") ==
-        ": task.separator and task.header have no effect on JSON Lines and CoNLL-U; remove them");
+        ": task.separator and task.header have no effect on JSON Lines, CoNLL-U and conll; remove them");
 }
 
 TEST_CASE("comma-separated values follow RFC 4180, a record a line", "[data]") {
@@ -71,9 +49,6 @@ TEST_CASE("comma-separated values follow RFC 4180, a record a line", "[data]") {
   CHECK(
       rows_with({}, "t.csv", "a,b,c") ==
       ":1: 2 commas; a line must have 1, between input and target, unless task.input and task.target name columns");
-  CHECK(
-      rows_with({}, "t.csv", "\"a\nb\",c") ==
-      ":1: a quoted field does not end on its line; a line break within quotes is not supported, replace it by a space");
   CHECK(rows_with({}, "t.csv", "\"a\"b,c") ==
         ":1: text after the end of a quoted field; quote all of the field, and double the quotes in it");
   CHECK(rows_with({.separator = "ab"}, "t.csv", "a") ==
@@ -163,21 +138,21 @@ TEST_CASE("rare and unseen tokens become <unk>, and move no line", "[data]") {
   for (const TableOptions& options :
        {TableOptions{.min_count = 2}, TableOptions{.vocabulary = VocabularyOf::training},
         TableOptions{.vocabulary = VocabularyOf::training, .min_count = 1}}) {
-    TableTexts texts{.main = {"t.tsv", text}};
+    DataTexts texts{.main = {"t.tsv", text}};
     texts.options = options;
     const Table table(texts);
     CHECK(table.splits() == all.splits());
-    for (std::int64_t row = 0; row < table.rows(); ++row) REQUIRE(table.stored(row) == all.stored(row));
+    for (std::int64_t row = 0; row < table.rows(); ++row) REQUIRE(table.stored_of(row) == all.stored_of(row));
     const auto expected = options.min_count == 1 ? static_cast<std::size_t>(all.splits()[0]) + 36 : 36U;
     CHECK(table.tokens().size() == expected);
     REQUIRE(table.unknown() != kIgnore);
     CHECK(table.tokens()[static_cast<std::size_t>(table.unknown())] == "<unk>");
     CHECK(std::ranges::is_sorted(table.tokens()));
-    const std::string first = text.substr(0, 0) + ::text(table, table.stored(table.rows() - 1));
+    const std::string first = text.substr(0, 0) + ::text(table, table.stored_of(table.rows() - 1));
     CHECK_THAT(first, StartsWith("<unk> x"));  // a test line: its first token occurs once
   }
   // A token of that name in a file is the same token.
-  TableTexts texts{.main = {"t.tsv", text + "<unk> w7\tt1\n"}};
+  DataTexts texts{.main = {"t.tsv", text + "<unk> w7\tt1\n"}};
   texts.options.min_count = 2;
   CHECK(Table(texts).tokens().size() == 37);
 }
@@ -185,7 +160,7 @@ TEST_CASE("rare and unseen tokens become <unk>, and move no line", "[data]") {
 TEST_CASE("longer lines are left out, with their tokens", "[data]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("a{}\tb\n", i % 50);
-  TableTexts texts{.main = {"t.tsv", text + "c d e\tb\nf\tb b b b\n"}};
+  DataTexts texts{.main = {"t.tsv", text + "c d e\tb\nf\tb b b b\n"}};
   texts.options.max_tokens = 2;
   const Table table(texts);
   CHECK(table.rows() == 100);
@@ -206,8 +181,8 @@ TEST_CASE("files are read in pieces: lines, sizes and hashes are those of the wh
   CHECK(from_file.tokens() == from_text.tokens());
   REQUIRE(from_file.rows() == from_text.rows());
   for (std::int64_t row = 0; row < from_file.rows(); ++row)
-    REQUIRE(::text(from_file, from_file.stored(row)) == ::text(from_text, from_text.stored(row)));
-  CHECK(from_file.sources()[0].bytes == text.size());
-  CHECK(from_file.sources()[0].hash == hash_digits(text));
-  CHECK(from_text.sources()[0].hash == hash_digits(text));
+    REQUIRE(::text(from_file, from_file.stored_of(row)) == ::text(from_text, from_text.stored_of(row)));
+  CHECK(from_file.files()[0].bytes == text.size());
+  CHECK(from_file.files()[0].hash == hash_digits(text));
+  CHECK(from_text.files()[0].hash == hash_digits(text));
 }

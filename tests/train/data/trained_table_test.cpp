@@ -16,7 +16,7 @@ namespace {
 const DataRecord kTrained{
     .vocabulary = {"zebra", "ant", "bee", "cat"}, .longest = {3, 2}, .length = 3, .source_length = 0};
 
-Table read_trained(const TableText& main, const TableText& test) {
+Table read_trained(const DataText& main, const DataText& test) {
   return Table({.main = main, .validation = {{"v.tsv", "cat\tbee"}}, .test = test, .vocabulary = {}},
                &kTrained);
 }
@@ -33,7 +33,7 @@ std::string complaint_on(const Table& table, Split split) {
 // Returns the remarks on a main file alone.
 std::vector<std::string> remarks(const std::string& text, const TableOptions& options = {}) {
   const std::string other = options.header ? "h\th\nv\tw" : "v\tw";
-  TableTexts texts{.main = {"t.tsv", text}, .validation = {{"v.tsv", other}}, .test = {{"w.tsv", other}}};
+  DataTexts texts{.main = {"t.tsv", text}, .validation = {{"v.tsv", other}}, .test = {{"w.tsv", other}}};
   texts.options = options;
   std::vector<std::string> lines = Table(texts).remarks();
   std::erase_if(lines, [](const std::string& line) {
@@ -67,7 +67,7 @@ TEST_CASE("a file that a trained model cannot read costs its splits and no more"
         "w.tsv:2: token bees is not in the vocabulary that the model was trained with, did you mean bee?\n"
         "w.tsv:3: token dog is not in the vocabulary that the model was trained with\n"
         "so the test split is empty; restore the file, or set another with task.file or task.test_file=FILE");
-  TableText gone{.name = "t.tsv", .text = "", .unreadable = "t.tsv: cannot be read: No such file"};
+  DataText gone{.name = "t.tsv", .text = "", .unreadable = "t.tsv: cannot be read: No such file"};
   const Table missing = read_trained(gone, {"w.tsv", "ant\tant"});
   CHECK(missing.splits() == std::array<std::int64_t, 3>{0, 1, 1});
   CHECK(complaint_on(missing, Split::validation) == "accepted");
@@ -91,8 +91,8 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   task.file = written("t.tsv", "b\ta\n");
   task.validation_file = written("v.tsv", "a b\tb");
   task.test_file = written("w.tsv", "a\tb b");
-  task.rows = std::make_shared<Table>(open_files(task, nullptr));
-  const DataRecord record = record_of(task, Layout::seq2seq, 0);
+  const Table table(open_files(task, nullptr));
+  const DataRecord record = record_of(table, Layout::seq2seq, 0);
   CHECK(record.vocabulary == std::vector<std::string>{"a", "b", "<begin>", "<end>"});
   CHECK((record.longest.input == 2 && record.longest.target == 2));
   CHECK((record.length == 3 && record.source_length == 2));
@@ -105,8 +105,8 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   CHECK_FALSE(to_json(record)["files"][1].contains("relative"));
   const DataRecord again = parse_record(json_text(json), run);
   CHECK(to_json(again, run) == json);
-  CHECK(changed_files(again, task.rows->sources()).empty());
-  CHECK(differing_files(again.files, task.rows->sources()).empty());
+  CHECK(changed_files(again, table.files()).empty());
+  CHECK(differing_files(again.files, table.files()).empty());
 
   std::filesystem::create_directories(directory / "elsewhere");
   std::filesystem::rename(directory / "v.tsv", directory / "elsewhere" / "v.tsv");
@@ -115,13 +115,13 @@ TEST_CASE("a record of the training data is written and read", "[data]") {
   written("t.tsv", "b\tb\n");
   std::filesystem::rename(directory / "elsewhere" / "v.tsv", directory / "v.tsv");
   const Table now(open_files(task, nullptr));
-  const std::vector<std::string> changed = changed_files(record, now.sources());
+  const std::vector<std::string> changed = changed_files(record, now.files());
   REQUIRE(changed.size() == 1);
   CHECK(changed[0] ==
         fmt::format("{} has changed since training: 4 bytes, hash {} then, 4 bytes, hash {} now", task.file,
-                    record.files[0].hash, now.sources()[0].hash));
-  CHECK(record.files[0].hash != now.sources()[0].hash);
-  CHECK(differing_files(record.files, now.sources()).size() == 1);
+                    record.files[0].hash, now.files()[0].hash));
+  CHECK(record.files[0].hash != now.files()[0].hash);
+  CHECK(differing_files(record.files, now.files()).size() == 1);
   CHECK(differing_files(record.files, {}).size() == 3);
 }
 
@@ -139,20 +139,20 @@ TEST_CASE("an invalid record is refused", "[data]") {
 TEST_CASE("problems of one kind are shown once, with the layout that suits the file", "[data]") {
   std::string text;
   for (int i = 0; i < 600; ++i) text += fmt::format("w{} is {}\tyes\n", i, i % 7 == 0 ? "a b" : "c");
-  const TableTexts texts{.main = {"t.tsv", text},
-                         .validation = {{"v.tsv", "a b\tno"}},
-                         .test = {{"w.tsv", "a\tno"}},
-                         .vocabulary = {}};
+  const DataTexts texts{.main = {"t.tsv", text},
+                        .validation = {{"v.tsv", "a b\tno"}},
+                        .test = {{"w.tsv", "a\tno"}},
+                        .vocabulary = {}};
   CHECK_THROWS_WITH(
       Table(texts).check(Layout::position),
       "t.tsv: 601 problems\n"
-      "t.tsv:1: 1 answer for 4 tokens: one output per position requires as many answers as tokens; set model.output.per=sequence (and 599 more lines like it)\n"
+      "t.tsv:1: 1 answer for 4 tokens: one output per position requires as many answers as tokens; set model.output.per=sequence (and 599 more lines like it: 2, 3, 4, ...)\n"
       "v.tsv:1: 1 answer for 2 tokens: one output per position requires as many answers as tokens; set model.output.per=sequence");
-  TableTexts longer = texts;
+  DataTexts longer = texts;
   longer.test->text = "a\tno no";
   CHECK_THROWS_WITH(
       Table(longer).check(Layout::sequence),
-      "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence requires exactly 1; set model.output.per=next model.attention.mask=causal");
+      "w.tsv: 1 problem\nw.tsv:1: 2 answers: one output per sequence requires exactly 1; if a field is one label, set task.target_tokens=field; else set model.output.per=next model.attention.mask=causal");
 }
 
 TEST_CASE("contradictions, repetitions and headers are pointed out", "[data]") {
@@ -228,7 +228,7 @@ TEST_CASE("outliers of length, markers and what training never has are pointed o
   CHECK(
       last("_ b\tx _\n") ==
       "_ occurs 1 times in inputs, and marks 1 positions of targets as without an answer; if _ is a token here, set task.no_answer=\"\"");
-  TableTexts texts{
+  DataTexts texts{
       .main = {"t.tsv", "a\tx\nb\ty\n"}, .validation = {{"v.tsv", "a c\tx"}}, .test = {{"w.tsv", "d\tz"}}};
   CHECK(
       Table(texts).remarks().back() ==
@@ -246,14 +246,14 @@ TEST_CASE("a model whose rows were split by another rule is refused", "[data]") 
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("w{}\tx\n", i);
   write_file(task.file, text);
-  task.rows = std::make_shared<Table>(open_files(task, nullptr));
-  DataRecord record = record_of(task, Layout::sequence, 0);
+  const Table table(open_files(task, nullptr));
+  DataRecord record = record_of(table, Layout::sequence, 0);
   CHECK(split_rule_mismatch(parse_record(json_text(to_json(record)))).empty());
-  CHECK_NOTHROW(open_rows(task, Layout::sequence, &record));
+  CHECK_NOTHROW(file_source(task, Layout::sequence, &record));
   Json old = to_json(record);
   old.erase("split_rule");  // as version 0.2 wrote it
   record = parse_record(json_text(old));
-  CHECK_THROWS_WITH(open_rows(task, Layout::sequence, &record),
+  CHECK_THROWS_WITH(file_source(task, Layout::sequence, &record),
                     task.file +
                         ": the model was trained on it, but its splits were made by the hash of the token "
                         "ids, and this version makes them by the hash of the input's text, so that its "

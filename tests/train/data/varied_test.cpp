@@ -157,10 +157,7 @@ TEST_CASE("a weekday moves the parts of a varied date", "[tasks]") {
 TEST_CASE("varied rows of a file are shuffled, behind the start of another", "[tasks]") {
   std::string text;
   for (int i = 0; i < 300; ++i) text += fmt::format("a{0} b{0} c{0}{1}\tx{0}\n", i, i % 2 == 0 ? " d e" : "");
-  TaskConfig config{.name = "file"};
-  config.rows = std::make_shared<Table>(
-      TableTexts{.main = {"t.tsv", text}, .validation = {}, .test = {}, .vocabulary = {}});
-  const Dataset data(config, {.train = 100}, Layout::sequence, 9);
+  const Dataset data(rows::table_of(text), {.train = 100}, Layout::sequence, 9);
   std::set<std::int64_t> places;
   std::int64_t longer = 0;
   for (std::int64_t i = 0; i < kExamples; ++i) {

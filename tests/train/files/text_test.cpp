@@ -131,6 +131,36 @@ TEST_CASE("emoji stay whole, and nothing hides between characters", "[files]") {
   CHECK(escape_controls("\U0001f3f4\U000e0067\U000e007f") == "\U0001f3f4\\u{e0067}\\u{e007f}");
 }
 
+TEST_CASE("control characters that are kept stay", "[files]") {
+  CHECK(escape_controls("a\tb\nc\r\x1b\x7f\xff", "\n\t") == "a\tb\nc\\u{d}\\u{1b}\\u{7f}\\x{ff}");
+}
+
+TEST_CASE("what is not UTF-8 becomes U+FFFD, once for each character that is cut short", "[files]") {
+  const std::string r = "\uFFFD";
+  for (const auto& [text, valid] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""},
+           {"a\u00e9\u20ac\U0001f600\n", "a\u00e9\u20ac\U0001f600\n"},
+           {"\xc3", r},
+           {"\xc3"
+            "a",
+            r + "a"},
+           {"\xe2\x82"
+            "a",
+            r + "a"},
+           {"\xf0\x9f\x98", r},
+           {"\xf0\x9f\x98\xc3\xa9", r + "\u00e9"},
+           {"\x80\xbf\xff", r + r + r},
+           {"\xe0\x80\xaf", r + r + r},  // overlong, a surrogate, beyond U+10FFFF
+           {"\xed\xa0\x80", r + r + r},
+           {"\xf4\x90\x80\x80", r + r + r + r}})
+    CHECK(valid_utf8(text) == valid);
+}
+
+TEST_CASE("words of a shell", "[files]") {
+  CHECK(shell_command({"thimble", "train", "a=b_1.txt", ""}) == "thimble train a=b_1.txt ''");
+  CHECK(shell_command({"my #2.txt", "it's", "a;b", "$x"}) == R"('my #2.txt' 'it'\''s' 'a;b' '$x')");
+}
+
 TEST_CASE("escaped JSON says the same", "[files]") {
   const Json value = {
       {"k\xc2\x9b", "\xe2\x80\xae\xd8\x9c\x7f\n\x1b \xc3\xa9\xf0\x9f\x98\x80\u200b\U000e0041"}};

@@ -30,7 +30,7 @@ Config long_config() {
 // Stops like a kill, or like a signal, once that step is done.
 struct Stopper : TrainObserver {
   explicit Stopper(std::int64_t last, bool kill = false) : last_step(last), kills(kill) {}
-  void on_start(const Config&, const TrainResult& so_far) override { first_step = so_far.steps; }
+  void on_start(const OpenConfig&, const TrainResult& so_far) override { first_step = so_far.steps; }
   void on_step(const StepReport& report) override {
     step = report.step;
     if (kills && step == last_step) throw Error("killed");

@@ -80,7 +80,7 @@ TEST_CASE("a directory is a run by its format, not by its names", "[train]") {
   for (const char* record : {"[1]", R"({"format": 3})", R"({"format": "text 3"})"}) {
     write_file(project / "data.json", record);
     CHECK_THROWS_WITH(open_run(project),
-                      EndsWith("not a run: data.json does not say \"format\": \"thimble 3\""));
+                      EndsWith("not a run: data.json does not say \"format\": \"thimble 4\""));
   }
   // Spacing and order of the keys do not matter.
   Json record = read_json(run / "data.json");
@@ -135,7 +135,7 @@ TEST_CASE("what may differ from a checkpoint is no reason to refuse it", "[train
   CHECK(evaluate(model, Split::test).loss == loss);
   CHECK_THAT(model.remarks.at(0), EndsWith("config.yaml: missing; the config is that of final.safetensors"));
   const RunDirectory opened = run;
-  train(open_config_text(opened.config_text(), "config"), {.directory = opened, .resume = true});
+  train(open_data(parse_config(opened.config_text(), "config")), {.directory = opened, .resume = true});
   CHECK(read_file(config) == intact);
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("a checkpoint that does not state all that one of a run does is refuse
     CHECK_THROWS_WITH(
         open_run(run),
         file.string() +
-            ": not a checkpoint of format thimble 3; open it with the version that wrote it, or with --weights");
+            ": not a checkpoint of format thimble 4; open it with the version that wrote it, or with --weights");
     CHECK(open_weights(file, "").config.train.steps == 12);
   }
 }

@@ -32,7 +32,7 @@ Config run_config() {
 }
 
 struct Recorder : TrainObserver {
-  void on_start(const Config&, const TrainResult& so_far) override { parameters = so_far.parameters; }
+  void on_start(const OpenConfig&, const TrainResult& so_far) override { parameters = so_far.parameters; }
   void on_step(const StepReport& report) override { losses.push_back(report.loss); }
   void on_validation(std::int64_t step, const EvalResult&) override { validations.push_back(step); }
   std::int64_t parameters = 0;

@@ -54,7 +54,7 @@ TEST_CASE("an intact checkpoint is never set aside, and what is set aside replac
     write_safetensors(final_path, {}, metadata);
     const auto before = tree(run);
     CHECK_THROWS_WITH(resume_run(run),
-                      ContainsSubstring("not a checkpoint of format thimble 3; open it with"));
+                      ContainsSubstring("not a checkpoint of format thimble 4; open it with"));
     CHECK(tree(run) == before);
   }
   SECTION("of another run") {

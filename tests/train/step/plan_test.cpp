@@ -56,7 +56,7 @@ NamedConfigs planned_configs() {
     add("writer", writers);
   }
   for (const std::string& file : experiments()) {
-    Config config = open_config(file);
+    OpenConfig config = open_config(file);
     config.train.precision = small_config().train.precision;
     all.emplace_back(file, config);
   }

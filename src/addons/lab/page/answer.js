@@ -21,8 +21,8 @@ function prediction(i) {
 }
 
 function probability(i) {
-  const { probabilities, vocabulary, predictions } = state.trace;
-  const p = probabilities?.[i]?.[vocabulary?.indexOf(predictions[i])];
+  const { probabilities, vocabulary, outputs = vocabulary, predictions } = state.trace;
+  const p = probabilities?.[i]?.[outputs?.indexOf(predictions[i])];
   return p === undefined ? "" : `probability ${percent(p)}`;
 }
 

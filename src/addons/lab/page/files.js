@@ -67,7 +67,7 @@ async function openContents(contents) {
   }
   const what = names.length === 1 ? `${names[0]} is` : `these ${names.length} files are`;
   throw new PageError(
-    `${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv, .csv, .jsonl, .conllu or .txt)`,
+    `${what} no run (a .zip or its directory), weights (.safetensors), config (.yaml) or data (one .tsv, .csv, .jsonl, .conllu, .conll, .bio, .iob or .txt)`,
   );
 }
 
@@ -135,7 +135,7 @@ export function openButton() {
     id: "open-files",
     multiple: true,
     hidden: true,
-    accept: ".zip,.safetensors,.yaml,.yml,.tsv,.csv,.jsonl,.conllu,.txt",
+    accept: ".zip,.safetensors,.yaml,.yml,.tsv,.csv,.jsonl,.conllu,.conll,.bio,.iob,.txt",
   });
   input.addEventListener("change", () => {
     const chosen = [...input.files];

@@ -7,7 +7,7 @@ const kArrow = /->|→/;
 export const kShortest = kWindow;
 
 /** Returns whether a name is that of a data file. */
-export const isData = (name) => /\.(tsv|csv|jsonl|conllu|txt)$/i.test(name);
+export const isData = (name) => /\.(tsv|csv|jsonl|conllu|conll|bio|iob|txt)$/i.test(name);
 
 // Returns the first line of a text that is not blank.
 const firstLine = (text) => /^.*\S.*$/m.exec(text)?.[0] ?? "";

@@ -20,7 +20,7 @@ struct BenchArguments {
 };
 
 // Returns what is drawn at once to measure generation.
-std::string drawn(const Config& config) {
+std::string drawn(const OpenConfig& config) {
   return config.task.text.documents == TextForm::stream
              ? fmt::format("one text of {} tokens", model_sizes(config).length)
              : fmt::format("{} documents at once", kSampledDocuments);
@@ -29,7 +29,7 @@ std::string drawn(const Config& config) {
 int run(const BenchArguments& arguments) {
   Ranks& ranks = start_ranks("bench", arguments.output);
   const ProgressMeter meter(arguments.output.quiet);
-  const Config config = arguments.config.load();
+  const OpenConfig config = arguments.config.load();
   require_fit(training_memory(config, ranks.size()));
   const Benchmark b =
       benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps, ranks);

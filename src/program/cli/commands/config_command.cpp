@@ -33,7 +33,7 @@ std::string narrowed(const std::string& yaml, std::size_t width) {
 }
 
 // Prints the cost in lines that start with `prefix`.
-void print_cost(const Config& config, std::string_view prefix) {
+void print_cost(const OpenConfig& config, std::string_view prefix) {
   const StepCost step = step_cost(config);
   const MemoryEstimate memory = training_memory(config);
   std::string text = fmt::format("{:<16} {:>10.0f}\n", "parameters", step.parameters);
@@ -49,8 +49,8 @@ void print_cost(const Config& config, std::string_view prefix) {
 
 // Returns the memory of training and bounds of that of the other commands that apply to the model, with their default
 // options: compare of two runs of the config.
-std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Config& config) {
-  const DataConfig sizes = split_sizes(config.task, config.data);
+std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const OpenConfig& config) {
+  const DataConfig sizes = split_sizes(config);
   std::vector<std::pair<const char*, MemoryEstimate>> all{
       {"train", training_memory(config)},
       {"eval", evaluation_bound(config, std::max(sizes.validation, sizes.test))}};
@@ -65,7 +65,7 @@ std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const Conf
   return all;
 }
 
-void print_ops(const Config& config) {
+void print_ops(const OpenConfig& config) {
   const StepCost step = step_cost(config);
   OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
   TextTable table("layer", {{.title = " op", .is_left = true},
@@ -100,13 +100,14 @@ void add_config(Command& program) {
   arguments->add_to(show);
   output->add_to(show);
   show.action([arguments, output] {
-    const ResolvedConfig resolved = resolve_config(arguments->file, arguments->overrides);
+    const ResolvedConfig resolved = load_config(arguments->file, arguments->overrides);
+    const OpenConfig config = open_data(resolved);
     require_separate_outputs();
     if (output->prints_text()) {
-      print_out("{}", narrowed(to_yaml(resolved), line_width(1)));
-      print_cost(resolved.config, "# ");
+      print_out("{}", narrowed(to_annotated_yaml(resolved), line_width(1)));
+      print_cost(config, "# ");
     }
-    output->write(to_json(resolved.config));
+    output->write(to_json(config));
     return kDone;
   });
 
@@ -116,7 +117,7 @@ void add_config(Command& program) {
   auto by_op = std::make_shared<bool>(false);
   cost.add_flag("--by-op", *by_op, "Break memory and FLOPs down by layer and op");
   cost.action([arguments, output, by_op] {
-    const Config config = arguments->load();
+    const OpenConfig config = arguments->load();
     if (output->prints_text()) {
       print_cost(config, "");
       print_out("memory of other commands, at most\n");

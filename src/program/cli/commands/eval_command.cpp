@@ -6,7 +6,6 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
-#include "train/data/rows.h"
 
 namespace thimble::cli {
 
@@ -21,16 +20,14 @@ struct EvalArguments {
 };
 
 // Returns the splits that are named, without names those of the two that are not empty.
-std::vector<Split> splits_of(const std::vector<std::string>& names, const Config& config) {
+std::vector<Split> splits_of(const std::vector<std::string>& names, const OpenConfig& config) {
   std::vector<Split> splits;
   for (const Split split : {Split::train, Split::validation, Split::test})
     if (std::ranges::find(names, split_name(split)) != names.end()) splits.push_back(split);
   if (!splits.empty()) return splits;
   splits = {Split::validation, Split::test};
-  if (config.task.rows == nullptr) {
-    const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
-    std::erase_if(splits, [&](Split split) { return data.size(split) == 0; });
-  }
+  if (config.source == nullptr)
+    std::erase_if(splits, [sizes = split_sizes(config)](Split split) { return sizes.size(split) == 0; });
   return splits;
 }
 
@@ -43,15 +40,15 @@ int run(const EvalArguments& arguments) {
   bool leak = false;
   std::string table = predictions_header();
   const std::vector<Split> splits = splits_of(arguments.splits, model.config);
-  if (model.config.task.rows != nullptr)
-    for (const Split split : splits) model.config.task.rows->require_rows(split);
-  const Names names = token_names(model.config.task, layout_of(model.config.model));
+  if (model.config.source != nullptr)
+    for (const Split split : splits) model.config.source->require_rows(split);
+  const Names names = token_names(model.config);
   std::optional<EvalResult> last;
   for (const Split split : splits) {
     const std::string name(split_name(split));
     std::vector<Prediction> predictions;
     const bool listed = !arguments.predictions.empty();
-    const std::int64_t size = split_sizes(model.config.task, model.config.data).size(split);
+    const std::int64_t size = split_sizes(model.config).size(split);
     const bool is_limited = arguments.sequences > 0 && (size == 0 || arguments.sequences < size);
     require_bound_fits(evaluation_bound(model.config, is_limited ? arguments.sequences : size, listed));
     const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);

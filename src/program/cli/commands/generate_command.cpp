@@ -49,36 +49,67 @@ void print_shaded(const GeneratedSequence& s, bool is_spelled) {
   write_picture(text + (s.finished ? "" : own_text(" …")) + (text.ends_with('\n') ? "" : "\n"));
 }
 
-// Prints an output: of a text what follows the prompt, of which the probability says little.
-void print_output(const GeneratedSequence& s, const std::string& prompt, bool is_text) {
-  const std::string end = s.finished ? "" : own_text(" …");
-  if (is_text)
-    print_out("{}{}{}\n", prompt, s.text, end);
-  else
-    print_out("{:.3f}  {}{}\n", std::exp(s.log_probability), s.text, end);
+// Takes the text that stands among the overrides out of them; "" for none.
+std::string take_text(ModelArguments& model) {
+  std::string text;
+  if (!model.weights.empty() && !model.run.empty())
+    model.overrides.insert(model.overrides.begin(), std::exchange(model.run, ""));
+  std::erase_if(model.overrides, [&](const std::string& argument) {
+    constexpr std::string_view kKey = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+    const std::size_t end = argument.find_first_not_of(kKey);
+    const bool is_override = end != argument.npos && end > 0 && argument[end] == '=';
+    if (!is_override) text += (text.empty() ? "" : " ") + argument;
+    return !is_override;
+  });
+  return text;
+}
+
+// Returns the command that generates the most probable output.
+std::string plain_command(const ModelArguments& model, const std::string& option, const std::string& text) {
+  std::vector<std::string> words = {"thimble", "generate"};
+  if (model.weights.empty()) words.push_back(model.run);
+  for (const auto& [name, value] : {std::pair("--weights", model.weights), {"--config", model.config}})
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  words.insert(words.end(), model.overrides.begin(), model.overrides.end());
+  if (!text.empty()) words.insert(words.end(), {option, text});
+  return shell_command(words);
 }
 
 void run(GenerateArguments& arguments) {
-  arguments.model.require_one_text(arguments.input, "--input");
+  if (!arguments.input.empty()) arguments.model.require_one_text(arguments.input, "--input");
+  const std::string text = take_text(arguments.model);
   arguments.how.sampling.seed = static_cast<std::uint64_t>(arguments.seed);
   const bool prints = arguments.output.prints_text();
   Generation& how = arguments.how;
   const ModelSource model = arguments.model.open();
   require_bound_fits(tracing_bound(model.config, 0, std::max(how.beams, how.samples)));
-  const bool is_text = find_task(model.config.task.name).continues;
+  const bool is_text = find_task(model.config.task.name).predicts_next;
   const Tokenization tokens = model.config.task.input_tokens();
+  const std::string option = is_text ? "--prompt" : "--input";
+  require<ConfigError>(text.empty() || !generates(model.config), "{}: is given by {}: {}", printable(text),
+                       option, plain_command(arguments.model, option, text));
+  require<ConfigError>(
+      how.samples == 0 || how.sampling.temperature > 0,
+      "--temperature 0: must be a number above 0, at most 1000; the most probable output: {}",
+      plain_command(arguments.model, option, arguments.input));
   const bool is_spelled = tokens == Tokenization::characters || tokens == Tokenization::bytes;
-  const std::string prompt = arguments.input + (is_spelled || arguments.input.empty() ? "" : " ");
+  // Prints the start of a text as it was typed; a space separates words from those that follow.
+  const auto print_prompt = [&](std::string_view output) {
+    const bool joins = is_spelled || arguments.input.find_last_of(" \t\n") + 1 == arguments.input.size() ||
+                       output.starts_with('\n');
+    write_text(arguments.input + (joins ? "" : " "));
+  };
   // A single text is printed as it is generated, after its prompt once that is known to be right.
   bool begun = false;
-  const auto begin = [&] {
-    if (!std::exchange(begun, true)) print_out("{}", prompt);
+  const auto begin = [&](std::string_view output) {
+    if (!std::exchange(begun, true)) print_prompt(output);
   };
   const bool at_once = prints && is_text && how.beams <= 1 && how.samples <= 1 && !arguments.probabilities;
   if (at_once)
-    how.on_text = [&](std::string_view text) {
-      begin();
-      print_out("{}", text);
+    how.on_text = [&](std::string_view output) {
+      if (output.empty()) return;
+      begin(output);
+      write_text(output);
       flush_out();
     };
   const ProgressMeter meter(arguments.output.quiet || at_once);
@@ -89,20 +120,23 @@ void run(GenerateArguments& arguments) {
                     {"log_probability", s.log_probability},
                     {"log_probabilities", s.log_probabilities},
                     {"finished", s.finished}});
+    if (tokens == Tokenization::bytes) json.back()["bytes"] = s.bytes;
     if (!prints) continue;
     if (at_once) {
-      begin();
+      begin("");
       print_out("{}\n", s.finished ? "" : own_text(" …"));
       continue;
     }
     if (json.size() > 1 && s.text.find('\n') != s.text.npos) print_out("---\n");
     const bool is_shaded = arguments.probabilities && is_text && colors() != Colors::none;
+    if (is_text) print_prompt(s.text);
     if (is_shaded) {
-      print_out("{}", prompt);
       print_shaded(s, is_spelled);
       continue;
     }
-    print_output(s, prompt, is_text);
+    // Of a text the probability says little.
+    const std::string probability = is_text ? "" : fmt::format("{:.3f}  ", std::exp(s.log_probability));
+    write_text(probability + s.text + (s.finished ? "" : own_text(" …")) + "\n");
     if (arguments.probabilities) print_probabilities(s);
   }
   if (prints && is_text && arguments.probabilities && colors() != Colors::none)
@@ -129,14 +163,15 @@ void add_generate(Command& program) {
   Option& samples = command.add_option("--samples", how.samples, "Draw N outputs in place of a search");
   samples.between(1, 1000).excludes(beams).value_name("N");
   const auto of_samples = [&](const std::string& name, auto& value, std::int64_t min, std::int64_t max,
-                              const std::string& help) {
-    command.add_option(name, value, help)
+                              const std::string& help) -> Option& {
+    return command.add_option(name, value, help)
         .between(min, max)
         .needs(samples)
         .value_name(std::is_same_v<decltype(value), double&> ? "X" : "N");
   };
   constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
-  of_samples("--temperature", how.sampling.temperature, 0, 1000, "Divide the logits by X (default: 1)");
+  of_samples("--temperature", how.sampling.temperature, 0, 1000, "Divide the logits by X (default: 1)")
+      .between(0, 1000, true);
   of_samples("--top-k", how.sampling.top_k, 1, kMaxValue, "Draw from the N most probable tokens");
   of_samples("--top-p", how.sampling.top_p, 0, 1, "Draw from the most probable tokens that have X together");
   of_samples("--seed", arguments->seed, 0, kMaxValue, "Draw other outputs (default: 0)");

@@ -19,7 +19,7 @@ struct GradcheckArguments {
   std::string op;
 };
 
-Config fitting(Config config) {
+OpenConfig fitting(OpenConfig config) {
   require_fit(model_check_memory(config));
   return config;
 }

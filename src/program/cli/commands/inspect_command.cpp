@@ -33,7 +33,7 @@ struct InspectArguments {
   // Opens the model, and completes the options.
   ModelSource open();
   // Returns the memory for that many sequences; is_report: the text and the JSON have the examples, too.
-  MemoryEstimate bound(const Config& config, std::int64_t sequences, bool is_report = false) const;
+  MemoryEstimate bound(const OpenConfig& config, std::int64_t sequences, bool is_report = false) const;
   // Returns the report, and prints what is left out of it.
   InspectReport report(const ModelSource& opened) const;
 };
@@ -50,15 +50,15 @@ ModelSource InspectArguments::open() {
   return opened;
 }
 
-MemoryEstimate InspectArguments::bound(const Config& config, std::int64_t sequences, bool is_report) const {
+MemoryEstimate InspectArguments::bound(const OpenConfig& config, std::int64_t sequences,
+                                       bool is_report) const {
   constexpr std::int64_t kSteps = 20;  // of a series of checkpoints
   std::int64_t examples = is_report || options.page ? options.examples : 0;
   if (options.page && config.train.checkpoint_series) examples += kSteps * kSeriesExamples;
   const ReportOutput kind = !output.json.empty() ? ReportOutput::json
                             : options.page       ? ReportOutput::page
                                                  : ReportOutput::none;
-  return inspection_bound(config, std::min(sequences, split_sizes(config.task, config.data).test), examples,
-                          kind);
+  return inspection_bound(config, std::min(sequences, split_sizes(config).test), examples, kind);
 }
 
 InspectReport InspectArguments::report(const ModelSource& opened) const {
@@ -240,8 +240,7 @@ void add_patch(Command& program) {
       command.add_option("--corrupted", arguments->corrupted, "One pair: that of its corrupted one");
   clean.needs(corrupted).value_name("N");
   corrupted.needs(clean).value_name("N");
-  command.add_flag("--edges", arguments->edges,
-                   "Path patching: the effect of every edge between heads, and the smallest circuit of them");
+  command.add_flag("--edges", arguments->edges, "Path patching: every edge, and the smallest circuit");
   arguments->heads.add_to(command);
   command.group("Report of --html");
   add_report(command, arguments, true);

@@ -143,12 +143,17 @@ std::vector<Experiment> load(const ReproduceArguments& arguments, std::vector<Ex
   return experiments;
 }
 
-int run(const ReproduceArguments& arguments) {
+int run(ReproduceArguments arguments) {
+  const bool only_lists = arguments.names.empty() && !arguments.quick;
+  if (arguments.names == std::vector<std::string>{"all"}) arguments.names.clear();
+  arguments.list |= only_lists;
   const ProgressMeter meter(arguments.output.quiet);
   std::vector<Experiment> left_out;
   const std::vector<Experiment> experiments = load(arguments, left_out);
   if (arguments.list) {
     print_out("{}", experiments_list(experiments, line_width(1)));
+    if (only_lists)
+      print_err("thimble reproduce NAME runs one of them, thimble reproduce all runs every one\n");
     return kDone;
   }
   std::optional<ScratchDirectory> scratch;
@@ -188,7 +193,7 @@ void add_reproduce(Command& program) {
   Command& command =
       program.add_command("reproduce", "Reproduce published results and test claims, with verdicts");
   auto arguments = std::make_shared<ReproduceArguments>();
-  command.add_option("NAME", arguments->names, "Experiments (default: all)");
+  command.add_option("NAME", arguments->names, "Experiments, or all (default: list them)");
   command.add_flag("--list", arguments->list, "List the experiments and exit");
   command.add_flag("--quick", arguments->quick, "Skip experiments that take more than 5 minutes on 2 cores");
   command

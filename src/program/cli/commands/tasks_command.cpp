@@ -32,10 +32,11 @@ bool is_task(const std::string& name) { return std::ranges::find(task_names(), n
 
 void describe_task(const TasksArguments& arguments) {
   try {
-    const Config config = task_config(arguments.name, arguments.overrides);
+    const OpenConfig config = task_config(arguments.name, arguments.overrides);
     Json keys = to_json(config)["task"];
     keys.erase("name");
-    const TaskPage page = task_page(config.task, keys, config.train.seed, arguments.examples, line_width(1));
+    const TaskPage page =
+        task_page(source_of(config), keys, config.train.seed, arguments.examples, line_width(1));
     if (arguments.output.prints_text()) print_out("{}", page.text);
     arguments.output.write(page.json);
   } catch (const Error&) {
@@ -51,9 +52,9 @@ void print_sequences(const TasksArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.name.empty())
     overrides.insert(overrides.begin(), arguments.name);  // with --config, NAME is an override
-  const Config config = open_config(arguments.config, overrides);
+  const OpenConfig config = open_config(arguments.config, overrides);
   require_separate_outputs();
-  const Dataset data(config.task, config.data, layout_of(config.model), config.train.seed);
+  const Dataset data = make_dataset(config);
   const Names& names = data.names();
   Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},
                {"tokens", names},          {"length", data.length()},  {"examples", Json::array()}};

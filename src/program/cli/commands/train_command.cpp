@@ -8,7 +8,6 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
-#include "train/data/rows.h"
 
 namespace thimble::cli {
 
@@ -62,9 +61,9 @@ int run(TrainArguments arguments) {
     arguments.directory = source.string();
   }
   RunDirectory directory = arguments.directory;
-  const Config config = is_run ? arguments.config.load(directory) : arguments.config.load();
-  if (config.task.rows != nullptr && !arguments.output.quiet)
-    for (const std::string& remark : config.task.rows->remarks(config.data.train))
+  const OpenConfig config = is_run ? arguments.config.load(directory) : arguments.config.load();
+  if (config.source != nullptr && !arguments.output.quiet)
+    for (const std::string& remark : config.source->remarks(config.data.train))
       print_err("thimble: {}\n", remark);
   if (directory.empty())
     directory = arguments.resume ? run_directory(source, config) : unused_run_directory(source, config);

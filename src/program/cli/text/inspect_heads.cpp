@@ -12,7 +12,6 @@
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
-#include "train/data/rows.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
@@ -38,14 +37,15 @@ HeadId HeadChoice::only() const {
   return heads_.front();
 }
 
-std::string sample_text(const Config& config, std::int64_t sequences) {
-  const Rows* rows = config.task.rows.get();
-  const bool is_sample = rows != nullptr && sequences < rows->splits()[2];
-  return fmt::format("{}{} test sequences", sequences,
-                     is_sample ? fmt::format(" of {}", rows->splits()[2]) : "");
+std::string sample_text(const OpenConfig& config, std::int64_t sequences) {
+  const std::int64_t rows = config.source == nullptr ? 0 : config.source->rows(Split::test);
+  return fmt::format(
+      "{} test sequences{}",
+      sequences < rows ? fmt::format("{} of {}", sequences, rows) : fmt::format("{}", sequences),
+      sequences < rows ? ", a random sample" : "");
 }
 
-void show_ablation(const AblationReport& report, const Config& config, const Output& output) {
+void show_ablation(const AblationReport& report, const OpenConfig& config, const Output& output) {
   if (output.prints_text()) {
     const EvalResult& base = report.baseline;
     print_paragraph("{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when {} {}:",

@@ -51,8 +51,9 @@ void print_predictions(const ForwardTrace& trace, const ModelConfig& model, cons
   std::vector<std::string> tokens = names_of(pair ? trace.source : trace.tokens, names),
                            predictions = names_of(trace.predictions, names), probabilities;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    const auto first = trace.probabilities.begin() + static_cast<std::ptrdiff_t>(i * names.size());
-    probabilities.push_back(fmt::format("{:.2f}", first[trace.predictions[i]]));
+    const std::size_t outputs = trace.probabilities.size() / predictions.size();
+    const auto of_outputs = std::span(trace.probabilities).subspan(i * outputs, outputs);
+    probabilities.push_back(fmt::format("{:.2f}", std::ranges::max(of_outputs)));
   }
   std::vector<std::vector<std::string>> lens;  // by depth
   const std::vector<std::string> depths = lens_names(model);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "thimble/train/train.h"
-#include "train/data/rows.h"
 #include "train/files/text/format.h"
 #include "train/files/text/width.h"
 
@@ -13,18 +12,18 @@ namespace thimble::cli {
 namespace {
 
 // Prints how much of a data file training reads, and what an evaluation costs.
-void print_reading(const Config& config) {
-  const Rows* rows = config.task.rows.get();
+void print_reading(const OpenConfig& config) {
+  const Source* rows = config.source.get();
   if (rows == nullptr) return;
-  const DataConfig sizes = split_sizes(config.task, config.data);
+  const DataConfig sizes = split_sizes(config);
   const double reads = static_cast<double>(config.train.steps) * static_cast<double>(config.train.batch) /
                        static_cast<double>(sizes.train);
-  const std::int64_t all = rows->splits()[0];
+  const std::int64_t all = rows->rows(Split::train), held_out = rows->rows(Split::validation);
   const std::string steps_of =
       fmt::format("{} steps of {}", grouped(config.train.steps), grouped(config.train.batch));
-  if (rows->places() > 0)
+  if (rows->starts() > 0)
     print_err("trains on windows at random places, {} possible; {} read each token {:.2g} times\n",
-              grouped(rows->places()), steps_of, reads);
+              grouped(rows->starts()), steps_of, reads);
   else
     print_err("trains on {} {} {}s; {} read {}\n", sizes.train < all ? grouped(sizes.train) + " of" : "all",
               grouped(all), rows->row_name(), steps_of,
@@ -35,14 +34,14 @@ void print_reading(const Config& config) {
   // A training step is a forward pass and a backward one of twice its work.
   const double steps = static_cast<double>(sizes.validation) / (3 * static_cast<double>(config.train.batch));
   print_err("an evaluation reads {} {} validation {}s, the work of about {} training steps{}\n",
-            sizes.validation < rows->splits()[1] ? grouped(sizes.validation) + " of" : "all",
-            grouped(rows->splits()[1]), rows->row_name(), format_number(std::max(1.0, std::round(steps))),
-            steps > 10 ? "; fewer with data.validation=N" : "");
+            sizes.validation < held_out ? grouped(sizes.validation) + " of" : "all", grouped(held_out),
+            rows->row_name(), format_number(std::max(1.0, std::round(steps))),
+            steps > 10 ? "; data.validation=N takes a random sample of N" : "");
 }
 
 }  // namespace
 
-void Progress::on_start(const Config& config, const TrainResult& result) {
+void Progress::on_start(const OpenConfig& config, const TrainResult& result) {
   first_ = result.steps;
   steps_ = config.train.steps;
   batch_ = config.train.batch;

@@ -14,7 +14,7 @@ class Progress : public TrainObserver {
  public:
   explicit Progress(bool quiet) : quiet_(quiet) {}
 
-  void on_start(const Config& config, const TrainResult& result) override;
+  void on_start(const OpenConfig& config, const TrainResult& result) override;
   void on_step(const StepReport& report) override;
   void on_validation(std::int64_t step, const EvalResult& report) override;
   void on_samples(std::int64_t step, const std::vector<std::string>& texts) override;

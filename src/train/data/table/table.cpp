@@ -1,69 +1,110 @@
 #include "train/data/table/table.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "thimble/engine/error.h"
 #include "train/data/layout.h"
+#include "train/data/table/table_format.h"
 #include "train/data/table/table_reader.h"
+#include "train/files/text/format.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
 
-Table::Table(const TableTexts& texts, const DataRecord* trained) : Rows(texts.options) {
-  disjoint_ = !texts.validation && !texts.test;
-  const bool known = trained != nullptr && trained->known();
-  assign_splits(read_files(texts, known ? trained : nullptr), known);
-  if (known) longest_ = trained->longest;
+Table::Table(const DataTexts& texts, const DataRecord* trained) : FileSource("file", texts) {
+  const std::vector<std::uint64_t> hashes = read(texts, trained);
+  disjoint_ = !texts.validation && !texts.test && unknown_ == kIgnore;
+  const auto found = ordered(hashes, row_name(), columns_remedy(), trained != nullptr);
+  for (std::size_t split = 0; split < found.size(); ++split) {
+    splits_[split] = std::ssize(found[split]);
+    order_.insert(order_.end(), found[split].begin(), found[split].end());
+  }
+  if (trained != nullptr) longest_ = trained->longest;
   measure();
+  if (trained == nullptr) return;
+  answers_.clear();
+  for (const std::string& answer : trained->outputs)
+    answers_.push_back(static_cast<std::int32_t>(std::ranges::find(tokens_, answer) - tokens_.begin()));
 }
 
-std::vector<RowHash> Table::read_files(const TableTexts& texts, const DataRecord* trained) {
-  TableProblems problems;
-  TableVocabulary vocabulary(options_.has_unknown());
+std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord* trained) {
+  Problems problems;
+  Vocabulary vocabulary(options().has_unknown());
   if (trained != nullptr) vocabulary.read(trained->vocabulary);
   std::optional<DataFile> vocabulary_file;
   if (texts.vocabulary) {
-    TableProblems ignored;
+    Problems ignored;
     vocabulary_file = {.key = "vocabulary_file", .path = texts.vocabulary->name};
-    TableVocabulary unused(false);
+    Vocabulary unused(false);
     if (texts.vocabulary->unreadable.empty())
       (trained == nullptr ? vocabulary : unused)
           .read(*texts.vocabulary, trained == nullptr ? problems : ignored, *vocabulary_file);
   }
-  const TableText* const files[] = {&texts.main, texts.validation ? &*texts.validation : nullptr,
-                                    texts.test ? &*texts.test : nullptr};
-  constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
-  TableRows rows{.ids = ids_, .ends = ends_, .lines = lines_, .counts = counts_};
-  for (std::size_t i = 0; i < 3; ++i) {
-    const std::size_t ids = ids_.size(), count = lines_.size();
-    TableProblems own;
-    if (files[i] != nullptr) {
-      DataFile& source = sources_.emplace_back(DataFile{.key = kKeys[i], .path = files[i]->name});
-      unreadable_[i] = files[i]->unreadable;
-      if (unreadable_[i].empty())
-        read_rows(*files[i], options_, vocabulary, trained != nullptr ? own : problems, source, rows);
-      if (unreadable_[i].empty()) unreadable_[i] = own.text();
-    }
-    if (!unreadable_[i].empty()) {
-      ids_.resize(ids);
-      ends_.resize(2 * count);
-      lines_.resize(count);
-      rows.hashes.resize(count);
-    }
-    files_.push_back({files[i] == nullptr ? "" : files[i]->name, static_cast<std::uint32_t>(lines_.size())});
-  }
-  if (vocabulary_file) sources_.push_back(*vocabulary_file);
+  std::vector<std::uint64_t> hashes;
+  const TableRows rows{ids_, ends_, lines_, counts_, input_hashes_, hashes};
+  read_files(texts, problems, trained != nullptr,
+             [&](std::size_t, const DataText& file, Problems& own, DataFile& source) {
+               const std::uint32_t first = stored();
+               hashes.resize(first);
+               read_rows(file, options(), vocabulary, own, source, rows);
+               if (trained != nullptr) check_answers(*trained, first, file, own);
+             });
+  hashes.resize(stored());
+  if (vocabulary_file) files_.push_back(*vocabulary_file);
   problems.finish();
-  set_ids(vocabulary, rows.hashes);
-  return std::move(rows.hashes);
+  set_ids(vocabulary);
+  return hashes;
+}
+
+// Returns what to do if few different inputs may be labels; "" if they may not.
+std::string Table::columns_remedy() const {
+  const auto inputs = static_cast<std::uint32_t>(distinct_inputs());
+  const TableFormat format = files_.empty() || stored() < 10 * inputs
+                                 ? TableFormat::conllu
+                                 : format_of(given_[0].name, options());
+  const bool is_json = format == TableFormat::jsonl;
+  if (!is_json && format != TableFormat::tsv && format != TableFormat::csv) return "";
+  const auto given = [](const std::string& columns, const char* usual) {
+    return columns.empty() ? std::string(usual) : columns;
+  };
+  return fmt::format(
+      "; {} lines have {}: if the columns are the other way round, set {}", stored(),
+      counted(inputs, "different input"),
+      shell_command({"task.input=" + given(options().target, is_json ? "target" : "1"),
+                     "task.target=" + given(options().input, is_json ? "input" : "0")}));
+}
+
+void Table::take_back(std::size_t, std::uint32_t count) {
+  input_hashes_.resize(count);
+  lines_.resize(count);
+  ends_.resize(2 * count);
+  ids_.resize(count == 0 ? 0 : ends_.back());
+}
+
+// Reports answers of the stored rows from `first` on that the model has no output for.
+void Table::check_answers(const DataRecord& trained, std::uint32_t first, const DataText& file,
+                          Problems& problems) const {
+  if (trained.outputs.empty()) return;
+  for (std::uint32_t row = first; row < stored(); ++row)
+    for (const std::int32_t id : target(row)) {
+      const std::string& answer = trained.vocabulary[static_cast<std::size_t>(std::max(id, 0))];
+      if (id == kIgnore || std::ranges::find(trained.outputs, answer) != trained.outputs.end()) continue;
+      problems.add(file.name, lines_[row],
+                   fmt::format("answer {} is none of the {} that the model was trained to give: {}",
+                               printable(answer), trained.outputs.size(),
+                               printable(fmt::format("{}", fmt::join(trained.outputs, ", ")))));
+    }
 }
 
 // Gives tokens their ids.
-void Table::set_ids(const TableVocabulary& vocabulary, std::span<const RowHash> hashes) {
+void Table::set_ids(const Vocabulary& vocabulary) {
   std::vector<std::int64_t> counts(vocabulary.size());
-  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
-    while (row >= files_[file].end) ++file;
-    if (options_.vocabulary == VocabularyOf::training && split_of(file, hashes[row].input) != 0) continue;
+  for (std::uint32_t row = 0, file = 0; row < stored(); ++row) {
+    while (row >= given_[file].end) ++file;
+    if (options().vocabulary == VocabularyOf::training && split_of(file, input_hashes_[row]) != 0) continue;
     for (const auto& tokens : {input(row), target(row)})
       for (const std::int32_t id : tokens)
         if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
@@ -73,77 +114,75 @@ void Table::set_ids(const TableVocabulary& vocabulary, std::span<const RowHash> 
     if (id != kIgnore) id = ids[static_cast<std::size_t>(id)];
 }
 
-ExampleSize Table::size(std::uint32_t row) const {
+ExampleSize Table::stored_size(std::uint32_t row) const {
   const std::uint32_t begin = row == 0 ? 0 : ends_[2 * row - 1];
   return {ends_[2 * row] - begin, ends_[2 * row + 1] - ends_[2 * row]};
 }
 
 std::span<const std::int32_t> Table::input(std::uint32_t row) const {
-  const auto n = static_cast<std::size_t>(size(row).input);
+  const auto n = static_cast<std::size_t>(stored_size(row).input);
   return {ids_.data() + ends_[2 * row] - n, n};
 }
 
 std::span<const std::int32_t> Table::target(std::uint32_t row) const {
-  return {ids_.data() + ends_[2 * row], static_cast<std::size_t>(size(row).target)};
+  return {ids_.data() + ends_[2 * row], static_cast<std::size_t>(stored_size(row).target)};
 }
 
 std::string Table::stored_where(std::uint32_t row) const {
-  auto file = files_.begin();
-  while (row >= file->end) ++file;
-  return fmt::format("{}:{}", file->name, lines_[row]);
-}
-
-void Table::assign_splits(std::span<const RowHash> hashes, bool trained) {
-  std::vector<std::uint32_t> rows[3];
-  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
-    while (row >= files_[file].end) ++file;
-    rows[split_of(file, hashes[row].input)].push_back(row);
-  }
-  for (const Split split : {Split::train, Split::validation, Split::test}) {
-    const auto index = static_cast<std::size_t>(split);
-    auto& found = rows[index];
-    std::ranges::sort(found, {}, [&](std::uint32_t row) { return std::pair(hashes[row].row, row); });
-    const std::size_t from = files_[index].name.empty() ? 0 : index;
-    if (found.empty()) {
-      const std::string remedy =
-          split == Split::train ? "" : fmt::format(", or set task.{}_file", split_name(split));
-      set_missing(
-          split, from,
-          fmt::format("none of the {} lines is in the {} split; add lines{}",
-                      files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split), remedy),
-          trained);
-    }
-    splits_[index] = std::ssize(found);
-    order_.insert(order_.end(), found.begin(), found.end());
-  }
+  return fmt::format("{}:{}", given_[file_of(row)].name, lines_[row]);
 }
 
 void Table::measure() {
   std::vector<std::int64_t> counts(tokens_.size());
-  std::int64_t answers = 0;
+  bool classes = true;
   for (std::uint32_t row = 0; row < order_.size(); ++row) {
-    const ExampleSize n = size(row);
+    const ExampleSize n = stored_size(row);
     longest_ = {std::max(longest_.input, n.input), std::max(longest_.target, n.target)};
-    for (const std::int32_t id : target(row)) {
-      if (id == kIgnore) continue;
-      ++counts[static_cast<std::size_t>(id)];
-      ++answers;
-    }
+    classes = classes && n.target == 1;
+    for (const std::int32_t id : target(row))
+      if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
   }
-  if (answers == 0) return;  // no file could be read
-  chance_ = static_cast<double>(*std::ranges::max_element(counts)) / static_cast<double>(answers);
+  set_chance(counts);
+  for (std::int32_t id = 0; classes && id < std::ssize(counts); ++id)
+    if (counts[static_cast<std::size_t>(id)] > 0 || id == unknown_) answers_.push_back(id);
 }
 
 void Table::example(std::int64_t row, Example& out) const {
-  const auto tokens = input(stored(row)), answers = target(stored(row));
+  const auto tokens = input(stored_of(row)), answers = target(stored_of(row));
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
+}
+
+namespace {
+
+void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
+  for (std::int64_t i = std::ssize(tokens) - 1; i > 0; --i)
+    std::swap(tokens[static_cast<std::size_t>(i)], tokens[static_cast<std::size_t>(rng.below(i + 1))]);
+}
+
+}  // namespace
+
+void Table::vary(SampleRng& rng, Example& out) const {
+  Example other;
+  example(rng.below(rows()), out);
+  example(rng.below(rows()), other);
+  const bool per_position = longest_.input == longest_.target && out.input.size() == out.target.size();
+  if (per_position && other.input.size() != other.target.size()) other = {};
+  shuffle(rng, out.input);
+  shuffle(rng, out.target);
+  const std::int64_t room = longest_.input - std::ssize(out.input);
+  const std::int64_t more = rng.below(std::min<std::int64_t>(room, std::ssize(other.input)) + 1);
+  const auto put = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
+    to.insert(to.begin(), from.begin(), from.begin() + more);
+  };
+  put(out.input, other.input);
+  if (per_position) put(out.target, other.target);
 }
 
 double Table::bytes() const {
   const std::size_t numbers = ids_.size() + ends_.size() + lines_.size() + order_.size();
   const std::size_t of_reading =
-      lines_.size() * (sizeof(RowHash) + sizeof(std::uint32_t));  // hashes, and rows by split
+      lines_.size() * (2 * sizeof(std::uint64_t) + sizeof(std::uint32_t));  // hashes, rows by split
   return static_cast<double>(numbers * sizeof(std::uint32_t) + of_reading +
                              tokens_.size() * sizeof(std::string));
 }
@@ -151,7 +190,7 @@ double Table::bytes() const {
 std::optional<Layout> Table::suitable_layout() const {
   bool sequence = true, position = true, next = true;
   for (std::uint32_t row = 0; row < order_.size(); ++row) {
-    const ExampleSize n = size(row);
+    const ExampleSize n = stored_size(row);
     sequence &= n.target == 1;
     position &= n.target == n.input;
     next &= std::ranges::count(target(row), kIgnore) == 0;
@@ -162,18 +201,20 @@ std::optional<Layout> Table::suitable_layout() const {
 }
 
 void Table::check(Layout layout) const {
-  TableProblems problems;
+  Problems problems;
   const std::optional<Layout> suitable = suitable_layout();
-  const std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";
-  for (std::uint32_t row = 0, file = 0; row < lines_.size(); ++row) {
-    while (row >= files_[file].end) ++file;
+  std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";
+  if (layout == Layout::sequence && counts_.are_targets_cut)
+    remedy = "; if a field is one label, set task.target_tokens=field" +
+             (remedy.empty() ? "" : "; else" + remedy.substr(1));
+  for (std::uint32_t row = 0; row < stored(); ++row) {
     const bool sparse = std::ranges::count(target(row), kIgnore) > 0;
-    std::string mismatch = layout_mismatch(layout, size(row), sparse);
+    std::string mismatch = layout_mismatch(layout, stored_size(row), sparse);
     if (mismatch.empty()) continue;
-    if (sparse && (layout == Layout::next || layout == Layout::seq2seq) && !options_.no_answer.empty())
+    if (sparse && (layout == Layout::next || layout == Layout::seq2seq) && !options().no_answer.empty())
       mismatch += fmt::format("; if {0} is a token here, set task.no_answer=\"\", or write \\{0} for it",
-                              printable(options_.no_answer));
-    problems.add(files_[file].name, lines_[row], mismatch + remedy, "layout");
+                              printable(options().no_answer));
+    problems.add(given_[file_of(row)].name, lines_[row], mismatch + remedy, "layout");
   }
   problems.finish();
 }

@@ -2,18 +2,18 @@
 //
 // Tab-separated (.tsv, .txt): a row a line, in columns; the first column is the input and the second the
 // target unless TableOptions say otherwise. With `separator`, a line is cut in two at its first occurrence,
-// and spaces around it are dropped. Comma-separated (.csv): RFC 4180 without line breaks in fields; `separator`
-// replaces the comma. Several columns are joined by a space. JSON Lines (.jsonl), an object a line:
+// and spaces around it are dropped. Comma-separated (.csv): RFC 4180; `separator` replaces the comma. Several columns are joined by a space. JSON Lines (.jsonl), an object a line:
 // {"input": ["the", 2, "cats"], "target": "le 2 chats"}. A sequence is a list of texts and integers, which are
 // tokens as they are, a text, or one integer; null in the list of a target is a position without an answer.
 // CoNLL-U (.conllu): a row a sentence, a token a line; comments, ranges (1-2) and empty nodes (1.1) are
-// skipped; several fields of a token are joined by |, and spaces in them are replaced by _.
+// skipped; several fields of a token are joined by |, and spaces in them are replaced by _. conll (.conll, .bio,
+// .iob): likewise in columns, at tabs or else at spaces, of which the last is the target; -DOCSTART- lines are skipped.
 //
 // Texts become tokens by TableOptions::input_tokens and target_tokens. A token of a target that equals
 // TableOptions::no_answer is a position without an answer; \ before it makes it that token. All formats: UTF-8,
 // with or without a byte order mark, lines of at most 1 MiB that end in LF or CRLF, none of them blank but
-// between sentences of CoNLL-U. A token has 1 to 4096 bytes, without control characters, and without spaces
-// unless it is one. Sequences have 1 to 8192 tokens, a target at least one answer. A vocabulary file has a
+// between sentences and within quotes. A row of several lines has the number of the first. A token has
+// 1 to 4096 bytes, without control characters other than tabs and line breaks, and without spaces unless it is one. Sequences have 1 to 8192 tokens, a target at least one answer. A vocabulary file has a
 // token on each line.
 #pragma once
 
@@ -23,25 +23,21 @@
 #include <string>
 #include <vector>
 
-#include "train/data/rows.h"
+#include "train/data/files/file_source.h"
 
 namespace thimble {
-
-// The XXH3-64 of the text of a row: the tokens of its input, each followed by a NUL byte, then those of the
-// target likewise, with "\0" alone for no answer.
-struct RowHash {
-  std::uint64_t input, row;
-};
 
 // Counts of what a table left out or replaced.
 struct TableCounts {
   std::int64_t too_long = 0;      // rows with more than max_tokens
+  std::int64_t empty = 0;         // rows with an empty field
   std::int64_t no_answers = 0;    // positions of targets with the marker
   std::int64_t blank_inputs = 0;  // tokens of inputs that equal the marker
+  bool are_targets_cut = false;   // whether the text of a target became several tokens
 };
 
 // Pairs of an input and a target.
-class Table : public Rows {
+class Table : public FileSource {
  public:
   // The vocabulary is that of the vocabulary file, in its order, or else the tokens that occur, sorted by
   // their bytes, as TableOptions select them. The hash of its input's text, before tokens are replaced, assigns a
@@ -52,33 +48,40 @@ class Table : public Rows {
   // "FILE:LINE: rule; remedy".
   //
   // With the record of a trained model, tokens keep their ids, the vocabulary file is not read, and `longest`
-  // is at least what it was. A file that has problems or cannot be read then has no rows; require_rows()
-  // reports why.
-  explicit Table(const TableTexts&, const DataRecord* trained = nullptr);
+  // is at least what it was. A file that has problems or cannot be read, or an answer that the model has no output for,
+  // then has no rows; require_rows() reports why.
+  explicit Table(const DataTexts&, const DataRecord* trained = nullptr);
 
+  using FileSource::example, FileSource::size, FileSource::where;
   void example(std::int64_t row, Example& out) const override;
-  std::string where(std::int64_t row) const override { return stored_where(stored(row)); }
-  double bytes() const override;
+  ExampleSize size(std::int64_t row) const override { return stored_size(stored_of(row)); }
+  std::string where(std::int64_t row) const override { return stored_where(stored_of(row)); }
+  // Shuffles the input and the target of a row, and puts the start of another row in front, as far as it fits.
+  void vary(SampleRng&, Example&) const override;
+  StepOrder step_order() const override { return StepOrder::dealt; }
   std::optional<Layout> suitable_layout() const override;
   void check(Layout) const override;
+  std::string_view row_name() const override { return "line"; }
   // Returns also what was left out, replaced, or never occurs in the rows that are trained on.
   std::vector<std::string> remarks(std::int64_t train = kAll) const override;
+  double bytes() const override;
   const TableCounts& counts() const { return counts_; }
 
-  // Returns the stored row of a row in the order of the splits.
-  std::uint32_t stored(std::int64_t row) const { return order_[static_cast<std::size_t>(row)]; }
-
-  // Rows in the order of storage: those of the main file, of the validation file and of the test file.
+  std::uint32_t stored_of(std::int64_t row) const override { return order_[static_cast<std::size_t>(row)]; }
   std::span<const std::int32_t> input(std::uint32_t row) const;
   std::span<const std::int32_t> target(std::uint32_t row) const;
+  std::uint64_t input_hash(std::uint32_t row) const { return input_hashes_[row]; }
   std::string stored_where(std::uint32_t row) const;  // "FILE:LINE"
-  std::uint32_t main_rows() const { return files_[0].end; }
+  std::uint32_t main_rows() const { return given_[0].end; }
 
  private:
-  ExampleSize size(std::uint32_t row) const;  // of a stored row
-  std::vector<RowHash> read_files(const TableTexts&, const DataRecord* trained);
-  void set_ids(const TableVocabulary&, std::span<const RowHash>);
-  void assign_splits(std::span<const RowHash>, bool trained);
+  ExampleSize stored_size(std::uint32_t row) const;
+  void take_back(std::size_t file, std::uint32_t count) override;
+  // Reads the files, and returns the hashes of the texts of rows.
+  std::vector<std::uint64_t> read(const DataTexts&, const DataRecord* trained);
+  void check_answers(const DataRecord& trained, std::uint32_t first, const DataText&, Problems&) const;
+  std::string columns_remedy() const;
+  void set_ids(const Vocabulary&);
   void measure();
 
   std::vector<std::int32_t> ids_;     // tokens of all inputs and targets

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "train/data/table/alike.h"
+#include "train/data/table/table_format.h"
 #include "train/files/hash.h"
 #include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
@@ -40,11 +42,8 @@ struct Found {
 // Returns a remark if the first line may be a header: no other line has its tokens, and they are usual column
 // names, or every other answer occurs more than once, as labels do.
 std::optional<std::string> header_remark(const Table& table) {
-  const TableOptions& options = table.options();
-  const bool separated =
-      options.format == TableFormat::by_name
-          ? !table.sources()[0].path.ends_with(".jsonl") && !table.sources()[0].path.ends_with(".conllu")
-          : options.format == TableFormat::tsv || options.format == TableFormat::csv;
+  const TableFormat format = format_of(table.files()[0].path, table.options());
+  const bool separated = format == TableFormat::tsv || format == TableFormat::csv;
   if (!separated || table.main_rows() < 3 || !table.stored_where(0).ends_with(":1")) return std::nullopt;
   std::vector<std::int64_t> counts(table.tokens().size()), answers(table.tokens().size());
   for (std::uint32_t row = 0; row < table.main_rows(); ++row) {
@@ -68,22 +67,34 @@ std::optional<std::string> header_remark(const Table& table) {
                      table.stored_where(0));
 }
 
-// Returns remarks on rows with equal inputs.
-void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
+// Calls f(before, row) for each row that has the same key as an earlier one, with the first of these.
+template <class Key, class F>
+void each_repeated(const Table& table, const Key& key, const F& f) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> rows;
   rows.reserve(static_cast<std::size_t>(table.rows()));
-  for (std::uint32_t row = 0; row < table.rows(); ++row) {
-    const auto input = table.input(row);
-    rows.emplace_back(hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()}), row);
-  }
+  for (std::uint32_t row = 0; row < table.rows(); ++row) rows.emplace_back(key(row), row);
   std::ranges::sort(rows);
-  Found contradicting, repeated;
   for (std::size_t i = 1, first = 0; i < rows.size(); ++i) {
     if (rows[i].first != rows[first].first) first = i;
-    if (i == first) continue;
-    const std::uint32_t before = rows[first].second, row = rows[i].second;
-    (std::ranges::equal(table.target(before), table.target(row)) ? repeated : contradicting).add(before, row);
+    if (i > first) f(rows[first].second, rows[i].second);
   }
+}
+
+// Adds remarks on rows with equal inputs: as text, and those that are equal only after tokens became <unk>.
+void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
+  Found contradicting, repeated, replaced;
+  const auto text = [&](std::uint32_t row) { return table.input_hash(row); };
+  const auto ids = [&](std::uint32_t row) {
+    const auto input = table.input(row);
+    return hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
+  };
+  each_repeated(table, text, [&](std::uint32_t before, std::uint32_t row) {
+    (std::ranges::equal(table.target(before), table.target(row)) ? repeated : contradicting).add(before, row);
+  });
+  if (table.unknown() != kIgnore)
+    each_repeated(table, ids, [&](std::uint32_t before, std::uint32_t row) {
+      if (text(before) != text(row)) replaced.add(before, row);
+    });
   const auto add = [&](const Found& found, std::string_view what, std::string_view meaning) {
     if (found.rows == 0) return;
     lines.push_back(fmt::format(
@@ -92,6 +103,7 @@ void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
   };
   add(contradicting, "same input with another target", "no model can predict both");
   add(repeated, "same input and target", "duplicates weigh as often as they occur");
+  add(replaced, "same input after tokens became <unk>", "the model cannot tell these lines apart");
 }
 
 // Returns how often each token occurs in inputs and in targets.
@@ -125,7 +137,7 @@ void add_single(const Table& table, const std::array<std::vector<std::int64_t>, 
   constexpr std::int64_t kMinTokens = 20;
   constexpr std::string_view kSequences[] = {"inputs", "targets"},
                              kKeys[] = {"input_tokens", "target_tokens"};
-  const Tokenization cut[] = {table.options().input_tokens, table.options().target_tokens};
+  const ColumnTokens cut[] = {table.options().input_tokens, table.options().target_tokens};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto all = std::ranges::count_if(counts[i], [](std::int64_t n) { return n > 0; });
     const auto once = std::ranges::count(counts[i], 1);
@@ -188,9 +200,9 @@ void add_unseen(const Table& table, std::int64_t train, std::vector<std::string>
   std::vector<bool> seen(table.tokens().size());
   const auto each = [&](std::int64_t first, std::int64_t last, const auto& f) {
     for (std::int64_t i = first; i < last; ++i)
-      for (const auto& ids : {table.input(table.stored(i)), table.target(table.stored(i))})
+      for (const auto& ids : {table.input(table.stored_of(i)), table.target(table.stored_of(i))})
         for (const std::int32_t id : ids)
-          if (id != kIgnore) f(id, ids.data() == table.target(table.stored(i)).data());
+          if (id != kIgnore) f(id, ids.data() == table.target(table.stored_of(i)).data());
   };
   const std::int64_t training = table.splits()[0];
   each(0, std::min(train, training),
@@ -214,10 +226,14 @@ void add_unseen(const Table& table, std::int64_t train, std::vector<std::string>
     lines.push_back(fmt::format(
         "{:.1f} % of the answers of validation and test ({} of {}) are <unk>, for which no prediction is counted right",
         percent(unknown, answers), unknown, answers));
-  if (table.counts().too_long > 0)
-    lines.push_back(fmt::format("{} with more than task.max_tokens={} tokens {} left out",
-                                counted(table.counts().too_long, "line"), table.options().max_tokens,
-                                table.counts().too_long == 1 ? "is" : "are"));
+  const auto add_left_out = [&](std::int64_t count, const std::string& which) {
+    if (count > 0)
+      lines.push_back(
+          fmt::format("{} with {} {} left out", counted(count, "line"), which, count == 1 ? "is" : "are"));
+  };
+  add_left_out(table.counts().too_long,
+               fmt::format("more than task.max_tokens={} tokens", table.options().max_tokens));
+  add_left_out(table.counts().empty, "an empty field");
 }
 
 }  // namespace
@@ -230,7 +246,9 @@ std::vector<std::string> Table::remarks(std::int64_t train) const {
   add_equal_inputs(table, lines);
   const auto counts = counts_of(table);
   add_quotes(table, lines);
-  add_single(table, counts, lines);
+  if (const TableFormat format = format_of(table.files()[0].path, table.options());
+      format != TableFormat::conllu && format != TableFormat::conll)
+    add_single(table, counts, lines);
   if (const std::string alike = alike_remark(table.tokens()); !alike.empty()) lines.push_back(alike);
   add_numbers(table, counts[1], lines);
   add_lengths(table, lines);

@@ -1,32 +1,11 @@
-#include <algorithm>
-
 #include "thimble/train/task.h"
-#include "train/data/text/text.h"
+#include "train/data/corpus/corpus.h"
 
 namespace thimble::tasks::text {
 namespace {
 
-std::shared_ptr<const Rows> open(const TaskConfig& config, const DataRecord* trained) {
-  return std::make_shared<Text>(open_files(config, trained), config.text, config.length, trained);
-}
-
-// Sets the example to tokens at random places of the text, then the same again: what follows a token can be told
-// from its first occurrence and not from the language. The first of them have no answer.
-void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
-  const Rows& rows = rows_of(config);
-  Example other;
-  example.input.clear();
-  const auto half = static_cast<std::size_t>(std::max<std::int64_t>(1, rows.longest().input / 2));
-  while (example.input.size() < half) {
-    rows.example(rng.below(rows.rows()), other);
-    const std::int32_t token = other.target[static_cast<std::size_t>(rng.below(std::ssize(other.target)))];
-    if (token != kIgnore) example.input.push_back(token);
-  }
-  example.input.insert(example.input.end(), example.input.begin(), example.input.end());
-  example.input.resize(std::min(example.input.size(), static_cast<std::size_t>(rows.longest().input)));
-  example.target.assign(example.input.size(), kIgnore);
-  for (std::size_t i = half - 1; i < example.input.size(); ++i)
-    example.target[i] = example.input[(i + 1) % half];
+std::shared_ptr<FileSource> open(const TaskConfig& config, const DataRecord* trained) {
+  return std::make_shared<Corpus>(open_files(config, trained), config.text, config.length, trained);
 }
 
 }  // namespace
@@ -48,16 +27,8 @@ Task task() {
       .keys = {"file", "validation_file", "test_file", "documents", "tokens", "length", "long", "stride",
                "split", "vocabulary", "min_count"},
       .causal = true,
-      .continues = true,
-      .check = check_rows,
-      .tokens = row_tokens,
-      .size = longest_row,
-      .at = row_at,
-      .distinct_inputs = count_rows,
-      .open = open,
-      .chance = row_chance,
-      .floor = nullptr,
-      .vary = vary};
+      .predicts_next = true,
+      .open = open};
 }
 
 }  // namespace thimble::tasks::text

@@ -3,11 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "train/files/text/text.h"
 
 namespace thimble {
 namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Names that other tools have for what is called otherwise here.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"rope", "rotary"}, {"swish", "silu"}, {"rmsnorm", "rms"}, {"gelu_new", "gelu_tanh"}};
 
 }  // namespace
 
@@ -28,6 +36,8 @@ double similarity(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names) {
+  for (const auto& [other, ours] : kOtherNames)
+    if (name == other && std::ranges::find(names, ours) != names.end()) return ours;
   const auto closer = [&](std::string_view a, std::string_view b) {
     return similarity(name, a) < similarity(name, b);
   };
@@ -42,6 +52,13 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& names) {
   return did_you_mean(name, std::vector<std::string_view>(names.begin(), names.end()));
+}
+
+std::string did_you_mean(std::string_view number, std::int64_t low, std::int64_t high) {
+  const auto meant = parse_number<double>(number);
+  const bool fits = meant && std::trunc(*meant) == *meant && *meant >= static_cast<double>(low) &&
+                    *meant <= static_cast<double>(high);
+  return fits ? fmt::format(", did you mean {:.0f}?", *meant) : "";
 }
 
 }  // namespace thimble

@@ -92,6 +92,12 @@ Character first_character(std::string_view text) {
   return {text.substr(0, size), code_point(text, size), true};
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
 std::vector<std::string_view> split_at(char separator, std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::size_t end = 0; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
@@ -109,9 +115,25 @@ bool is_line(std::string_view text) {
   return true;
 }
 
-std::string escape_controls(std::string_view text) {
-  return with_escapes(text, text.npos,
-                      [](const Character& c) { return c.point == '\n' ? "\n" : escaped(c); });
+std::string escape_controls(std::string_view text, std::string_view kept) {
+  return with_escapes(text, text.npos, [&](const Character& c) {
+    return c.point < 0x20 && kept.find(c.bytes) != kept.npos ? std::string(c.bytes) : escaped(c);
+  });
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t size = character_size(text);
+    out += size > 0 ? text.substr(0, size) : "\uFFFD";
+    const auto begins_one = [&](std::size_t n) {
+      return n <= text.size() && character_size(std::string(text.substr(0, n)) + "\x80\x80") > n;
+    };
+    if (size == 0)
+      for (size = 1; begins_one(size + 1);) ++size;
+    text.remove_prefix(size);
+  }
+  return out;
 }
 
 std::string printable(std::string_view text) {
@@ -123,6 +145,25 @@ std::string shortened(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
   return fmt::format("{}...", text.substr(0, bytes));
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (!out.empty()) out += ' ';
+    const auto is_plain = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("-_./=:,+@%").find(c) != std::string_view::npos;
+    };
+    if (!word.empty() && std::ranges::all_of(word, is_plain)) {
+      out += word;
+      continue;
+    }
+    out += '\'';
+    for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+    out += '\'';
+  }
+  return out;
 }
 
 std::string escape_markup(std::string_view text) {

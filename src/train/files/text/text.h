@@ -43,6 +43,9 @@ std::optional<T> parse_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
+// Returns the text without the spaces, tabs and line breaks at its ends.
+std::string_view trimmed(std::string_view text);
+
 // Returns the parts of the text between separators, one more than it has of them.
 std::vector<std::string_view> split_at(char separator, std::string_view text);
 
@@ -50,8 +53,16 @@ std::vector<std::string_view> split_at(char separator, std::string_view text);
 // \u{9b}: control characters other than line breaks, and characters that change the direction of text or
 // cannot be seen; bytes that are not UTF-8 as \x{ff}. Up to two joiners (U+200D) and variation selectors (U+FE0E,
 // U+FE0F) may follow a character beyond ASCII that can be seen, so that emoji stay whole; elsewhere they are
-// escaped, so that no text consists of them, nor differs from another of ASCII by them alone.
-std::string escape_controls(std::string_view text);
+// escaped, so that no text consists of them, nor differs from another of ASCII by them alone. `kept`: control
+// characters that stay.
+std::string escape_controls(std::string_view text, std::string_view kept = "\n");
+
+// Returns the text with U+FFFD in place of each start of a character that is cut short, and of each other byte that is
+// not UTF-8, as the Unicode standard recommends and Python does.
+std::string valid_utf8(std::string_view text);
+
+// Returns the words as a command of a POSIX shell.
+std::string shell_command(const std::vector<std::string>& words);
 
 // Returns an excerpt for one line of a message: escaped, including line breaks, and shortened.
 std::string printable(std::string_view text);

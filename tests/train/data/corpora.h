@@ -5,12 +5,12 @@
 
 #include "thimble/engine/error.h"
 #include "thimble/train/tokenization.h"
-#include "train/data/text/text.h"
+#include "train/data/corpus/corpus.h"
 
 inline const thimble::TextOptions kTextLines{}, kTextStream{.documents = thimble::TextForm::stream};
 
 // "⏎ab" > "ab⏎": a row, its tokens as they are shown.
-inline std::string shown_row(const thimble::Rows& rows, std::int64_t row) {
+inline std::string shown_row(const thimble::FileSource& rows, std::int64_t row) {
   thimble::Example e;
   rows.example(row, e);
   std::string out;
@@ -30,10 +30,10 @@ inline std::string lines_of_words(int count) {
 }
 
 inline std::string text_problem(const std::string& text, const thimble::TextOptions& options,
-                                std::int64_t length = 4, thimble::TableTexts texts = {}) {
+                                std::int64_t length = 4, thimble::DataTexts texts = {}) {
   texts.main = {"t.txt", text};
   try {
-    thimble::Text(texts, options, length);
+    thimble::Corpus(texts, options, length);
   } catch (const thimble::DataError& e) {
     return e.what();
   }
@@ -41,12 +41,12 @@ inline std::string text_problem(const std::string& text, const thimble::TextOpti
 }
 
 // A text whose files are all given, so that any size will do.
-inline thimble::Text given_text(const std::string& train, thimble::TextOptions options, std::int64_t length,
-                                thimble::TableOptions table = {}) {
-  return thimble::Text({.main = {"t.txt", train},
-                        .validation = {{"v.txt", "ab\n"}},
-                        .test = {{"w.txt", "ba\n"}},
-                        .vocabulary = {},
-                        .options = table},
-                       options, length);
+inline thimble::Corpus given_text(const std::string& train, thimble::TextOptions options, std::int64_t length,
+                                  thimble::TableOptions table = {}) {
+  return thimble::Corpus({.main = {"t.txt", train},
+                          .validation = {{"v.txt", "ab\n"}},
+                          .test = {{"w.txt", "ba\n"}},
+                          .vocabulary = {},
+                          .options = table},
+                         options, length);
 }

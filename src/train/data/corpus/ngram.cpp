@@ -1,4 +1,4 @@
-#include "train/data/text/ngram.h"
+#include "train/data/corpus/ngram.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "train/data/table/table.h"
+#include "train/data/files/file_source.h"
 
 namespace thimble {
 
@@ -19,9 +19,10 @@ enum class Lines {
 
 // Calls f(line, number, complete) with each line or part, numbered by lines from 1; `complete`: a line break ends
 // it. `report` receives the rules that lines break, among them the DataErrors that f throws, with number 0 for a
-// rule of the whole file. Sets bytes and hash of `source`.
-void for_lines(const TableText& file, Lines lines, DataFile& source,
+// rule of the whole file. f receives a blank line, too, where `takes_blanks` returns true. Sets bytes and hash of `source`.
+void for_lines(const DataText& file, Lines lines, DataFile& source,
                const std::function<void(std::size_t number, const char* rule)>& report,
-               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f);
+               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f,
+               const std::function<bool()>& takes_blanks = {});
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-#include "train/data/table/table_lines.h"
+#include "train/data/files/data_lines.h"
 
 #include <utility>
 
@@ -11,12 +11,14 @@ namespace thimble {
 
 namespace {
 
-// Throws DataError when the first line shows that the file is no text of UTF-8.
-void check_start(std::string_view line, const std::string& name) {
+// Throws DataError when the first line, which may be all of the file, shows that it has no lines of UTF-8.
+void check_start(std::string_view line, bool is_all, const std::string& name) {
   require<DataError>(!line.starts_with("\xFF\xFE") && !line.starts_with("\xFE\xFF"),
                      "UTF-16; convert it: iconv -f UTF-16 -t UTF-8 '{}' > NEW", name);
   require<DataError>(!line.starts_with("\x1F\x8B"), "compressed by gzip; unpack it: gunzip --keep '{}'",
                      name);
+  require<DataError>(!is_all || line.find('\r') >= line.size() - 1,
+                     "its lines end in CR alone; convert it: tr '\\r' '\\n' < '{}' > NEW", name);
 }
 
 void check_line(std::string_view line, std::size_t size) {
@@ -30,9 +32,10 @@ void check_line(std::string_view line, std::size_t size) {
 
 }  // namespace
 
-void for_lines(const TableText& file, Lines lines, DataFile& source,
+void for_lines(const DataText& file, Lines lines, DataFile& source,
                const std::function<void(std::size_t number, const char* rule)>& report,
-               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f) {
+               const std::function<void(std::string_view line, std::size_t number, bool complete)>& f,
+               const std::function<bool()>& takes_blanks) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   LineReader reader = file.file ? LineReader(*file.file) : LineReader(file.text);
   ProgressCounter progress("reading data", static_cast<double>(reader.total()));
@@ -49,7 +52,7 @@ void for_lines(const TableText& file, Lines lines, DataFile& source,
       const bool is_start = std::exchange(first, false) && lines != Lines::bytes;
       if (is_start && in_parts && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
       const bool is_blank = line.find_first_not_of(' ') == line.npos;
-      if (is_blank && lines == Lines::filled) {
+      if (is_blank && lines == Lines::filled && !(takes_blanks && takes_blanks())) {
         if (blank == 0) blank = number;
         continue;
       }
@@ -58,7 +61,7 @@ void for_lines(const TableText& file, Lines lines, DataFile& source,
       filled += is_blank ? 0 : 1;
       if (is_start) {
         readable = false;
-        check_start(line, file.name);
+        check_start(line, !complete || reader.offset() == reader.total(), file.name);
         readable = true;
       }
       if (lines != Lines::bytes) check_line(line, reader.size());

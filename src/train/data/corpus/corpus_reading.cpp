@@ -1,11 +1,11 @@
-// Reads texts: what Text keeps of its files.
+// Reads texts: what Corpus keeps of its files.
 #include <cmath>
 #include <utility>
 
 #include "thimble/engine/error.h"
-#include "train/data/table/table_lines.h"
-#include "train/data/table/table_reader.h"
-#include "train/data/text/text.h"
+#include "train/data/corpus/corpus.h"
+#include "train/data/files/data_lines.h"
+#include "train/data/files/vocabulary.h"
 #include "train/files/hash.h"
 #include "train/files/text/format.h"
 #include "train/files/text/text.h"
@@ -15,12 +15,6 @@ namespace thimble {
 namespace {
 
 constexpr std::string_view kLineBreak = "\n";
-constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
-
-std::array<const TableText*, 3> files_of(const TableTexts& texts) {
-  return {&texts.main, texts.validation ? &*texts.validation : nullptr, texts.test ? &*texts.test : nullptr};
-}
-
 // Returns the shares of a stream: training, validation and test, or training and what is both of the others.
 std::vector<double> parse_split(const std::string& text) {
   std::vector<double> shares;
@@ -38,8 +32,8 @@ std::vector<double> parse_split(const std::string& text) {
 
 }  // namespace
 
-void Text::read_file(const TableText& file, std::size_t index, TableVocabulary& vocabulary,
-                     TableProblems& problems, DataFile& source, const Visit& visit) {
+void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& vocabulary, Problems& problems,
+                       DataFile& source, const Visit& visit) {
   const bool spelled = text_.tokens == Tokenization::characters || text_.tokens == Tokenization::bytes;
   const Lines lines = !is_stream()                          ? Lines::any
                       : text_.tokens == Tokenization::bytes ? Lines::bytes
@@ -69,13 +63,10 @@ void Text::read_file(const TableText& file, std::size_t index, TableVocabulary& 
       });
 }
 
-void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trained,
-                 std::vector<std::int64_t>& counts) {
-  const auto files = files_of(texts);
+void Corpus::count(const DataTexts& texts, Vocabulary& vocabulary, bool trained,
+                   std::vector<std::int64_t>& counts) {
   if (!is_stream()) boundary_ = vocabulary.number(kLineBreak, false);
-  TableProblems problems;
-  for (std::size_t i = 0; i < files.size(); ++i)
-    files_.push_back({files[i] == nullptr ? "" : files[i]->name, 0});
+  Problems problems;
   const auto add = [&](std::size_t file, std::span<const std::int32_t> numbers, std::string_view line) {
     counts.resize(std::max(counts.size(), vocabulary.size()));
     std::span<const std::int32_t> kept = numbers;
@@ -84,37 +75,24 @@ void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trai
       if (numbers.empty()) return blanks_[file].push_back(static_cast<std::uint32_t>(ends_.size()));
       longer_ += std::ssize(numbers) + 1 > length_ ? 1 : 0;
       kept = kept_of(numbers);
-      hashes_.push_back(hash_of(line));
+      input_hashes_.push_back(hash_of(line));
       ends_.push_back(static_cast<std::uint32_t>(count_ + std::ssize(kept)));
-      counted = options_.vocabulary == VocabularyOf::all || split_of(file, hashes_.back()) == 0;
+      counted = options().vocabulary == VocabularyOf::all || split_of(file, input_hashes_.back()) == 0;
     }
     count_ += std::ssize(kept);
     for (const std::int32_t number : kept) counts[static_cast<std::size_t>(number)] += counted ? 1 : 0;
   };
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    TableProblems own;
-    const std::int64_t tokens = count_;
-    const std::size_t documents = ends_.size();
-    if (files[i] != nullptr) {
-      DataFile& source = sources_.emplace_back(DataFile{.key = kKeys[i], .path = files[i]->name});
-      unreadable_[i] = files[i]->unreadable;
-      if (unreadable_[i].empty()) read_file(*files[i], i, vocabulary, trained ? own : problems, source, add);
-      if (unreadable_[i].empty()) unreadable_[i] = own.text();
-    }
-    if (!unreadable_[i].empty()) {
-      count_ = tokens;
-      ends_.resize(documents);
-      hashes_.resize(documents);
-      blanks_[i].clear();
-    }
-    files_[i].end = static_cast<std::uint32_t>(ends_.size());
-    starts_[i + 1] = count_;
-  }
+  read_files(texts, problems, trained,
+             [&](std::size_t i, const DataText& file, Problems& own, DataFile& source) {
+               read_file(file, i, vocabulary, own, source, add);
+               starts_[i + 1] = count_;
+             });
+  for (std::size_t i = 1; i < starts_.size(); ++i) starts_[i] = std::max(starts_[i], starts_[i - 1]);
   problems.finish();
   counts.resize(vocabulary.size());
   if (!is_stream()) return;
   divide_stream(trained);
-  if (options_.vocabulary == VocabularyOf::all || vocabulary.fixed()) return;
+  if (options().vocabulary == VocabularyOf::all || vocabulary.fixed()) return;
   std::ranges::fill(counts, 0);
   std::int64_t position = 0;
   DataFile again;
@@ -125,19 +103,27 @@ void Text::count(const TableTexts& texts, TableVocabulary& vocabulary, bool trai
             });
 }
 
-void Text::store(const TableTexts& texts, TableVocabulary& vocabulary, std::span<const std::int32_t> ids) {
+void Corpus::take_back(std::size_t file, std::uint32_t count) {
+  input_hashes_.resize(count);
+  ends_.resize(count);
+  blanks_[file].clear();
+  starts_[file + 1] = 0;
+  count_ = std::ranges::max(starts_);
+}
+
+void Corpus::store(const DataTexts& texts, Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
   const bool narrow = tokens_.size() <= 256;
   if (narrow)
     narrow_.reserve(static_cast<std::size_t>(count_));
   else
     wide_.reserve(static_cast<std::size_t>(count_));
-  const auto files = files_of(texts);
+  const auto files = texts.rows();
   std::size_t source = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i] == nullptr) continue;
-    const DataFile& before = sources_[source++];
+    const DataFile& before = files_[source++];
     if (!unreadable_[i].empty()) continue;
-    TableProblems problems;
+    Problems problems;
     DataFile now;
     bool same = true;
     std::int64_t stored = starts_[i];
@@ -161,25 +147,23 @@ void Text::store(const TableTexts& texts, TableVocabulary& vocabulary, std::span
   }
 }
 
-void Text::order_documents(bool trained) {
-  std::array<std::vector<std::uint32_t>, 3> found;
-  for (std::uint32_t i = 0, file = 0; i < ends_.size(); ++i) {
-    while (i >= files_[file].end) ++file;
-    found[split_of(file, hashes_[i])].push_back(i);
-  }
-  disjoint_ = longer_ == 0 && files_[1].name.empty() && files_[2].name.empty();
+void Corpus::order_documents(bool trained) {
+  const auto found = ordered(input_hashes_, "document",
+                             longer_ > 0 ? ", or take the text as one: task.documents=stream" : "", trained);
+  const bool is_spelled = text_.tokens == Tokenization::characters || text_.tokens == Tokenization::bytes;
+  has_windows_ = longer_ > 0;
+  disjoint_ =
+      !has_windows_ && is_spelled && unknown_ == kIgnore && given_[1].name.empty() && given_[2].name.empty();
   const bool several = longer_ > 0 && text_.longer == LongDocuments::several;
   std::int64_t all = 0;
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);
-    std::ranges::sort(found[index], {}, [&](std::uint32_t i) { return std::pair(hashes_[i], i); });
-    const std::size_t from = files_[index].name.empty() ? 0 : index;
-    if (found[index].empty())
-      set_missing(split, from,
-                  fmt::format("none of the {} documents is in the {} split; add documents{}",
-                              files_[from].end - (from > 0 ? files_[from - 1].end : 0), split_name(split),
-                              split == Split::train ? "" : fmt::format(", or set task.{}", kKeys[index])),
-                  trained);
+    for (std::size_t i = 1, first = 0; i < found[index].size(); ++i) {
+      if (input_hashes_[found[index][i]] != input_hashes_[found[index][first]])
+        first = i;
+      else if (repeated_++ == 0 || found[index][i] < repeats_[1])
+        repeats_ = {found[index][first], found[index][i]};
+    }
     for (const std::uint32_t i : found[index]) {
       const std::int64_t rows = row_count(used(document(i).size()), split);
       splits_[index] += rows;
@@ -187,14 +171,12 @@ void Text::order_documents(bool trained) {
       if (several) rows_.push_back(static_cast<std::uint32_t>(all));
     }
     order_.insert(order_.end(), found[index].begin(), found[index].end());
-    found[index] = {};
   }
-  hashes_ = {};
 }
 
-void Text::divide_stream(bool trained) {
+void Corpus::divide_stream(bool trained) {
   const std::vector<double> shares = parse_split(text_.split.empty() ? "0.8,0.1,0.1" : text_.split);
-  const bool own[] = {false, !files_[1].name.empty(), !files_[2].name.empty()};
+  const bool own[] = {false, !given_[1].name.empty(), !given_[2].name.empty()};
   const bool shared = shares.size() == 2;  // validation and test are the same part
   const double train = shares[0] + (shared   ? (own[1] && own[2] ? shares[1] : 0)
                                     : own[2] ? (own[1] ? shares[1] : 0) + shares[2]

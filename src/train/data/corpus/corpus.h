@@ -17,13 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "train/data/rows.h"
+#include "train/data/files/file_source.h"
 
 namespace thimble {
 
-class TableProblems;
+class Vocabulary;
 
-class Text : public Rows {
+class Corpus : public FileSource {
  public:
   // Documents become rows of at most `length` tokens. The hash of its text assigns a document to its split, as in
   // Table, and the documents of a split are in the order of their hashes. The first tokens of a stream are the
@@ -31,7 +31,7 @@ class Text : public Rows {
   // file of its own is that file. The vocabulary is that of Table. The text is read twice, first to count its
   // tokens. Throws DataError as Table does, when shares are none, when a split has no document or too few tokens
   // for a row, and when a file changes while it is read.
-  Text(const TableTexts&, const TextOptions&, std::int64_t length, const DataRecord* trained = nullptr);
+  Corpus(const DataTexts&, const TextOptions&, std::int64_t length, const DataRecord* trained = nullptr);
 
   std::int64_t token_count() const { return count_; }  // of the text
   // Returns the tokens of the training split, with the boundaries of documents.
@@ -40,16 +40,21 @@ class Text : public Rows {
   // document, or before a stream.
   std::vector<std::int32_t> training_tokens(std::int64_t limit) const;
 
+  using FileSource::example, FileSource::size, FileSource::where;
   void example(std::int64_t row, Example& out) const override;
+  ExampleSize size(std::int64_t row) const override;
   std::string where(std::int64_t row) const override;
-  double bytes() const override;
-  std::int64_t length_of(std::int64_t row) const override;
-  std::string_view row_name() const override { return is_stream() || !rows_.empty() ? "window" : "document"; }
-  std::int64_t places() const override;
-  void example_at(std::int64_t place, Example& out) const override;
+  // Draws tokens at random places of the text, then the same again: what follows a token can be told from its first
+  // occurrence and not from the language. The first of them have no answer.
+  void vary(SampleRng&, Example&) const override;
+  StepOrder step_order() const override { return is_stream() ? StepOrder::drawn : StepOrder::sorted; }
+  std::int64_t starts() const override;
+  void example_from(std::int64_t start, Example& out) const override;
   std::optional<Layout> suitable_layout() const override { return Layout::position; }
   void check(Layout) const override;
+  std::string_view row_name() const override { return is_stream() || !rows_.empty() ? "window" : "document"; }
   std::vector<std::string> remarks(std::int64_t train = kAll) const override;
+  double bytes() const override;
 
  private:
   struct Range {
@@ -78,31 +83,40 @@ class Text : public Rows {
   }
   // Returns the windows of a part of a split with `tokens` predictions.
   std::int64_t row_count(std::int64_t tokens, Split) const;
-  void read_file(const TableText&, std::size_t index, TableVocabulary&, TableProblems&, DataFile&,
-                 const Visit&);
-  void count(const TableTexts&, TableVocabulary&, bool trained, std::vector<std::int64_t>& counts);
-  void store(const TableTexts&, TableVocabulary&, std::span<const std::int32_t> ids);
+  void take_back(std::size_t file, std::uint32_t count) override;
+  std::uint32_t stored_of(std::int64_t row) const override { return order_[piece_of(row).document]; }
+  void read_file(const DataText&, std::size_t index, Vocabulary&, Problems&, DataFile&, const Visit&);
+  void count(const DataTexts&, Vocabulary&, bool trained, std::vector<std::int64_t>& counts);
+  void store(const DataTexts&, Vocabulary&, std::span<const std::int32_t> ids);
   std::int32_t token(std::int64_t i) const;
   Range document(std::uint32_t i) const;
   Piece piece_of(std::int64_t row) const;
+  // Returns the split of a row of a stream, and sets `row` to the number of its window there.
+  std::size_t window_of(std::int64_t& row) const;
+  void order_windows();
   void order_documents(bool trained);
   void divide_stream(bool trained);
   void measure();
+  void add_remarks(std::vector<std::string>& lines) const;
+  std::string where_document(std::uint32_t i) const;
   void copy_window(Range from, std::int64_t first, Example& out) const;
   void leave_out_known(std::int64_t number, std::int64_t stride, Example& out) const;
 
   TextOptions text_;
   std::int64_t length_, count_ = 0;
-  std::vector<std::uint8_t> narrow_;   // tokens of all documents, of a vocabulary of at most 256,
-  std::vector<std::uint16_t> wide_;    // or of a larger one
-  std::vector<std::uint32_t> ends_;    // of documents, in tokens
-  std::vector<std::uint64_t> hashes_;  // of documents, while they are read
-  std::vector<std::uint32_t> order_;   // documents: those of training, validation, test
-  std::vector<std::uint32_t> rows_;    // rows of the documents up to each in order_; empty: one each
+  std::vector<std::uint8_t> narrow_;  // tokens of all documents, of a vocabulary of at most 256,
+  std::vector<std::uint16_t> wide_;   // or of a larger one
+  std::vector<std::uint32_t> ends_;   // of documents, in tokens
+  std::vector<std::uint32_t> order_;  // documents: those of training, validation, test
+  std::vector<std::uint32_t> rows_;   // rows of the documents up to each in order_; empty: one each
   std::array<std::vector<std::uint32_t>, 3> blanks_;  // by file: documents before each blank line
   std::array<std::int64_t, 4> starts_{};              // tokens before each file
   std::array<Range, 3> parts_;                        // of a stream, by split
-  std::int64_t longer_ = 0;                           // documents with more than one window
+  // Of a stream: the windows of validation and of test, in the order of the hashes of their text.
+  std::array<std::vector<std::uint32_t>, 2> windows_;
+  std::int64_t longer_ = 0;                 // documents with more than one window
+  std::int64_t repeated_ = 0;               // documents that are equal to one before them,
+  std::array<std::uint32_t, 2> repeats_{};  // and the first of these, after that one
 };
 
 }  // namespace thimble

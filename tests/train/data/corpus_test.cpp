@@ -4,18 +4,19 @@
 #include <set>
 
 #include "catch.h"
+#include "corpora.h"
 #include "small_rows.h"
-#include "texts.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/tokenization.h"
 #include "train/files/temporary_directory.h"
+#include "train/files/text/text.h"
 
 using namespace thimble;
 
 TEST_CASE("a document stands between boundaries, and every token but the first is predicted",
           "[data][text]") {
-  const Text text = given_text("ab\n\nb a\r\n", kTextLines, 8);
+  const Corpus text = given_text("ab\n\nb a\r\n", kTextLines, 8);
   CHECK(text.tokens() == std::vector<std::string>{"\n", " ", "a", "b"});
   CHECK(text.splits() == std::array<std::int64_t, 3>{2, 1, 1});
   const std::set<std::string> training{shown_row(text, 0), shown_row(text, 1)};
@@ -23,7 +24,7 @@ TEST_CASE("a document stands between boundaries, and every token but the first i
   CHECK(shown_row(text, 2) == "⏎ab>ab⏎");
   CHECK(shown_row(text, 3) == "⏎ba>ba⏎");
   CHECK(text.longest().input == 8);
-  CHECK(text.places() == 0);
+  CHECK(text.starts() == 0);
   for (std::int64_t row = 0; row < 2; ++row)  // line 2 is blank
     CHECK(text.where(row) == (shown_row(text, row) == "⏎ab>ab⏎" ? "t.txt:1" : "t.txt:3"));
   CHECK(text.remarks() == std::vector<std::string>{"t.txt: 1 blank line left out"});
@@ -33,7 +34,7 @@ TEST_CASE("a document stands between boundaries, and every token but the first i
 
 TEST_CASE("a long document is cut into windows that follow one another, or loses its end", "[data][text]") {
   TextOptions options = kTextLines;
-  const Text several = given_text("abababa\n", options, 3);
+  const Corpus several = given_text("abababa\n", options, 3);
   CHECK(several.splits()[0] == 3);
   CHECK(shown_row(several, 0) == "⏎ab>aba");
   CHECK(shown_row(several, 1) == "aba>bab");
@@ -46,9 +47,9 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
       "1 of 3 documents have more than task.length=3 tokens with the boundary at their end: they become several windows, 5 rows in all; task.long=cut leaves the rest out");
   CHECK(given_text("ab\n", options, 3).remarks().empty());       // 3 tokens with the boundary
   CHECK(given_text("aba\n", options, 3).remarks().size() == 1);  // 4 tokens
-  CHECK_FALSE(Text({.main = {"t.txt", lines_of_words(400)}}, options, 3).disjoint());
+  CHECK_FALSE(Corpus({.main = {"t.txt", lines_of_words(400)}}, options, 3).disjoint());
   options.longer = LongDocuments::first;
-  const Text cut = given_text("abababa\n", options, 3);
+  const Corpus cut = given_text("abababa\n", options, 3);
   CHECK(cut.splits()[0] == 1);
   CHECK(shown_row(cut, 0) == "⏎ab>aba");
   CHECK(cut.chance() == Catch::Approx(4 / 9.0));                             // 4 a, 3 b and 2 boundaries
@@ -58,7 +59,7 @@ TEST_CASE("a long document is cut into windows that follow one another, or loses
 
 TEST_CASE("documents are divided by their text, whatever the others are", "[data][text]") {
   const std::string text = lines_of_words(400);
-  const Text once({.main = {"t.txt", text}}, kTextLines, 8),
+  const Corpus once({.main = {"t.txt", text}}, kTextLines, 8),
       twice({.main = {"t.txt", "new\n" + text + text}}, kTextLines, 8);
   CHECK(once.disjoint());
   std::vector<std::string> first;
@@ -66,7 +67,7 @@ TEST_CASE("documents are divided by their text, whatever the others are", "[data
   CHECK_FALSE(
       std::ranges::is_sorted(first, {}, [](const std::string& where) { return std::stoi(where.substr(6)); }));
   std::map<std::string, std::size_t> split_of;
-  const auto split = [](const Text& of, std::int64_t row) {
+  const auto split = [](const Corpus& of, std::int64_t row) {
     return row < of.splits()[0] ? 0U : row < of.splits()[0] + of.splits()[1] ? 1U : 2U;
   };
   for (std::int64_t row = 0; row < once.rows(); ++row) split_of[shown_row(once, row)] = split(once, row);
@@ -85,8 +86,8 @@ TEST_CASE("tokens are characters, words, bytes, or what is between spaces", "[da
   TextOptions options = kTextStream;
   const auto tokens = [&](const std::string& text, Tokenization how) {
     options.tokens = how;
-    const Text stream({.main = {"t.txt", text}, .validation = {{"v.txt", text}}, .test = {{"w.txt", text}}},
-                      options, 2);
+    const Corpus stream({.main = {"t.txt", text}, .validation = {{"v.txt", text}}, .test = {{"w.txt", text}}},
+                        options, 2);
     Example e;
     std::string out;
     for (std::int64_t row = 0; row < stream.splits()[0]; ++row) {
@@ -120,12 +121,34 @@ TEST_CASE("a byte, a character and a word of a text come back as they were", "[d
   };
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
-  CHECK(back(bytes, Tokenization::bytes) == bytes);
+  CHECK(back(bytes, Tokenization::bytes) == valid_utf8(bytes));
   for (const std::string text : {"a \xe2\x90\xa3\t\n\r", "\xe2\x8f\x8e\xe2\x87\xa5\xe2\x90\x8d", "\\x41"})
     for (const Tokenization how : {Tokenization::characters, Tokenization::bytes})
       CHECK(back(text, how) == text);
   CHECK(token_text({"a", "⏎", "b"}, std::vector<std::int32_t>{0, 0, 1, 2, 1, 1}, Tokenization::words) ==
         "a a\nb\n\n");
+}
+
+TEST_CASE("a text has remarks on equal documents, and on tokens at the ends of lines", "[data][text]") {
+  const auto first = [](const std::string& text, TextOptions options) {
+    return given_text(text, options, 4).remarks().at(0);
+  };
+  TextOptions stream = kTextStream;
+  CHECK(first("ab\nba\n\nab\nab\n", kTextLines) ==
+        "t.txt:4: same text as in t.txt:1 (and 1 more); duplicates weigh as often as they occur");
+  CHECK(first("ab\nab\n", kTextLines) ==
+        "t.txt:2: same text as in t.txt:1; duplicates weigh as often as they occur");
+  CHECK(
+      first("ab \nba\t\na b\n", kTextLines) ==
+      "t.txt: 2 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:blank:]]*$//' <t.txt >NEW");
+  CHECK(
+      first("ab \nba\n  \nabb \n", stream) ==
+      "t.txt: 3 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:blank:]]*$//' <t.txt >NEW");
+  CHECK(first("ab\r\nba\r\n", stream) ==
+        "t.txt: 2 carriage returns (␍) are tokens; to remove them: tr -d '\\r' <t.txt >NEW");
+  CHECK(given_text("ab\nba\n", stream, 2).remarks().empty());
+  stream.tokens = Tokenization::spaces;
+  CHECK(given_text("ab \nba \r\nab ba", stream, 2).remarks().empty());  // no token
 }
 
 TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data][text]") {
@@ -136,7 +159,7 @@ TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data]
   TableOptions training;
   training.vocabulary = VocabularyOf::training;
   training.min_count = 1;
-  const Text text = given_text("aac\n", kTextLines, 8, training);
+  const Corpus text = given_text("aac\n", kTextLines, 8, training);
   CHECK(text.tokens() == std::vector<std::string>{"\n", "<unk>", "a", "c"});
   CHECK(shown_row(text, 1) == "⏎a<unk>>a<unk>⏎");
   CHECK(
@@ -145,20 +168,20 @@ TEST_CASE("rare tokens of a text, and those of other splits, are <unk>", "[data]
   TextOptions options = kTextStream;
   options.tokens = Tokenization::spaces;
   options.split = "0.5,0.5";
-  const Text unk({.main = {"t.txt", "b b <unk> <unk> b c <unk> b"}, .options = rare}, options, 2);
+  const Corpus unk({.main = {"t.txt", "b b <unk> <unk> b c <unk> b"}, .options = rare}, options, 2);
   CHECK(unk.tokens() == std::vector<std::string>{"<unk>", "b"});
   CHECK(shown_row(unk, 0) == "bb>b<unk>");
   CHECK(shown_row(unk, unk.splits()[0]) == "b<unk>><unk><unk>");
   options.tokens = Tokenization::characters;
-  const Text stream({.main = {"t.txt", "aaaaabbbbb"}, .options = training}, options, 2);
+  const Corpus stream({.main = {"t.txt", "aaaaabbbbb"}, .options = training}, options, 2);
   CHECK(stream.tokens() == std::vector<std::string>{"<unk>", "a"});
 }
 
 TEST_CASE("a trained model's text keeps its ids", "[data][text]") {
   const DataRecord trained{.vocabulary = {"b", "\n", "a"}, .longest = {8, 8}, .length = 8};
-  const TableTexts texts{
+  const DataTexts texts{
       .main = {"t.txt", "ab\n"}, .validation = {{"v.txt", "b\n"}}, .test = {{"w.txt", "abc\n"}}};
-  const Text text(texts, kTextLines, 8, &trained);
+  const Corpus text(texts, kTextLines, 8, &trained);
   CHECK(text.tokens() == trained.vocabulary);
   CHECK(text.boundary() == 1);
   CHECK(text.splits() == std::array<std::int64_t, 3>{1, 1, 0});
@@ -221,13 +244,13 @@ TEST_CASE("a line of many megabytes is a stream like any other", "[data][text][s
   for (const std::string end : {"", "\n"}) {
     TextOptions options = kTextStream;
     options.tokens = Tokenization::words;
-    const Text stream({.main = {"t.txt", text + end}}, options, 16);
+    const Corpus stream({.main = {"t.txt", text + end}}, options, 16);
     CHECK(stream.token_count() == 900'000 + std::ssize(end));
     CHECK(stream.tokens().size() == 1000 + end.size());
   }
   std::string spelled;
   for (int i = 0; i < 700'000; ++i) spelled += "é—";  // without spaces: cut between characters
-  const Text stream({.main = {"t.txt", spelled}}, kTextStream, 16);
+  const Corpus stream({.main = {"t.txt", spelled}}, kTextStream, 16);
   CHECK(stream.token_count() == 1'400'000);
   CHECK(stream.tokens().size() == 2);
 }
@@ -236,15 +259,15 @@ TEST_CASE("a text that changes while it is read is refused", "[data][text]") {
   const TemporaryDirectory directory;
   write_file(directory / "t.txt", lines_of_words(400));
   TaskConfig config{.name = "text", .file = directory / "t.txt"};
-  CHECK_NOTHROW(open_rows(config, Layout::position));
-  TableTexts texts = open_files(config, nullptr);
-  texts.validation = TableText{.name = "v.txt", .text = "ab\n"};
+  CHECK_NOTHROW(file_source(config, Layout::position));
+  DataTexts texts = open_files(config, nullptr);
+  texts.validation = DataText{.name = "v.txt", .text = "ab\n"};
   write_file(directory / "t.txt", lines_of_words(401));  // another file; the open one is as it was
-  CHECK_NOTHROW(Text(texts, kTextLines, 8));
+  CHECK_NOTHROW(Corpus(texts, kTextLines, 8));
 }
 
 TEST_CASE("the tokens for counting are whole training documents", "[data][text]") {
-  const Text text = given_text("ab\nb\n", kTextLines, 8);
+  const Corpus text = given_text("ab\nb\n", kTextLines, 8);
   const std::vector<std::int32_t> tokens = text.training_tokens(100);
   CHECK(std::ranges::count(tokens, kIgnore) == 3);
   CHECK(std::ranges::count(tokens, 0) == 4);  // two boundaries of each
@@ -252,14 +275,14 @@ TEST_CASE("the tokens for counting are whole training documents", "[data][text]"
   CHECK(text.training_tokens(5).size() < 7);
   TextOptions options = kTextStream;
   options.split = "0.5,0.5";
-  const Text stream({.main = {"t.txt", "abababababab"}}, options, 2);
+  const Corpus stream({.main = {"t.txt", "abababababab"}}, options, 2);
   CHECK(stream.training_tokens(100).size() == 7);
   CHECK(stream.training_tokens(3) == std::vector<std::int32_t>{kIgnore, 0, 1, 0});
 }
 
 TEST_CASE("varied texts repeat random tokens, so that position and content part", "[data][text]") {
-  const TaskConfig config = rows::usual("text");
-  const Dataset data(config, {.train = kAll, .validation = kAll, .test = kAll}, Layout::position, 3);
+  const Dataset data(rows::usual("text"), {.train = kAll, .validation = kAll, .test = kAll}, Layout::position,
+                     3);
   Example e;
   for (std::int64_t i = 0; i < 20; ++i) {
     data.example(Split::varied, i, e);
