@@ -18,7 +18,7 @@ using namespace thimble;
 
 namespace {
 
-using NamedConfigs = std::vector<std::pair<std::string, Config>>;
+using NamedConfigs = std::vector<std::pair<std::string, OpenConfig>>;
 
 // Every kind of model, with each part in every form.
 NamedConfigs planned_configs() {

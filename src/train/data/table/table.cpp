@@ -62,19 +62,17 @@ std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord*
 // Returns what to do if few different inputs may be labels; "" if they may not.
 std::string Table::columns_remedy() const {
   const auto inputs = static_cast<std::uint32_t>(distinct_inputs());
-  const TableFormat format = files_.empty() || stored() < 10 * inputs
-                                 ? TableFormat::conllu
-                                 : format_of(given_[0].name, options());
+  const TableFormat format =
+      files_.empty() || stored() < 10 * inputs ? TableFormat::conllu : format_of(given_[0].name, options());
   const bool is_json = format == TableFormat::jsonl;
   if (!is_json && format != TableFormat::tsv && format != TableFormat::csv) return "";
   const auto given = [](const std::string& columns, const char* usual) {
     return columns.empty() ? std::string(usual) : columns;
   };
-  return fmt::format(
-      "; {} lines have {}: if the columns are the other way round, set {}", stored(),
-      counted(inputs, "different input"),
-      shell_command({"task.input=" + given(options().target, is_json ? "target" : "1"),
-                     "task.target=" + given(options().input, is_json ? "input" : "0")}));
+  return fmt::format("; {} lines have {}: if the columns are the other way round, set {}", stored(),
+                     counted(inputs, "different input"),
+                     shell_command({"task.input=" + given(options().target, is_json ? "target" : "1"),
+                                    "task.target=" + given(options().input, is_json ? "input" : "0")}));
 }
 
 void Table::take_back(std::size_t, std::uint32_t count) {
@@ -134,16 +132,18 @@ std::string Table::stored_where(std::uint32_t row) const {
 
 void Table::measure() {
   std::vector<std::int64_t> counts(tokens_.size());
-  bool classes = true;
-  for (std::uint32_t row = 0; row < order_.size(); ++row) {
+  for (std::uint32_t row = 0; row < stored(); ++row) {
     const ExampleSize n = stored_size(row);
     longest_ = {std::max(longest_.input, n.input), std::max(longest_.target, n.target)};
-    classes = classes && n.target == 1;
-    for (const std::int32_t id : target(row))
+    suits_sequence_ &= n.target == 1;
+    suits_position_ &= n.target == n.input;
+    for (const std::int32_t id : target(row)) {
+      suits_next_ &= id != kIgnore;
       if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
+    }
   }
   set_chance(counts);
-  for (std::int32_t id = 0; classes && id < std::ssize(counts); ++id)
+  for (std::int32_t id = 0; suits_sequence_ && id < std::ssize(counts); ++id)
     if (counts[static_cast<std::size_t>(id)] > 0 || id == unknown_) answers_.push_back(id);
 }
 
@@ -188,19 +188,16 @@ double Table::bytes() const {
 }
 
 std::optional<Layout> Table::suitable_layout() const {
-  bool sequence = true, position = true, next = true;
-  for (std::uint32_t row = 0; row < order_.size(); ++row) {
-    const ExampleSize n = stored_size(row);
-    sequence &= n.target == 1;
-    position &= n.target == n.input;
-    next &= std::ranges::count(target(row), kIgnore) == 0;
-  }
-  if (sequence) return Layout::sequence;
-  if (position) return Layout::position;
-  return next ? std::optional(Layout::next) : std::nullopt;
+  if (suits_sequence_) return Layout::sequence;
+  if (suits_position_) return Layout::position;
+  return suits_next_ ? std::optional(Layout::next) : std::nullopt;
 }
 
 void Table::check(Layout layout) const {
+  if (layout == Layout::sequence   ? suits_sequence_
+      : layout == Layout::position ? suits_position_
+                                   : suits_next_)
+    return;
   Problems problems;
   const std::optional<Layout> suitable = suitable_layout();
   std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";

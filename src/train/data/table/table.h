@@ -88,6 +88,8 @@ class Table : public FileSource {
   std::vector<std::uint32_t> ends_;   // in ids_: of input 0, target 0, input 1, ...
   std::vector<std::uint32_t> lines_;  // of rows, from 1
   std::vector<std::uint32_t> order_;  // stored rows: those of training, validation, test
+  bool suits_sequence_ = true, suits_position_ = true,
+       suits_next_ = true;  // whether all rows can be laid out so
   TableCounts counts_;
 };
 
