@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kRead = 120;  // test sequences
 
-InspectReport report_on(Config config, const std::function<void(Model&)>& set_weights) {
+InspectReport report_on(OpenConfig config, const std::function<void(Model&)>& set_weights) {
   config.data.test = kRead;
   return inspect_weights(config, set_weights, {.sequences = kRead, .examples = 0});
 }
