@@ -47,11 +47,23 @@ struct TrainConfig {
   bool log_heads = false;                // log attention-head scores to metrics.jsonl
 };
 
+struct OpenConfig;
+
 struct Config {
   TaskConfig task;
   DataConfig data;
   ModelConfig model;
   TrainConfig train;
+
+  Config() = default;
+  Config(const Config&) = default;
+  Config(Config&&) = default;
+  Config& operator=(const Config&) = default;
+  Config& operator=(Config&&) = default;
+  Config(const OpenConfig&) = delete;  // the copy would have no data
+  Config& operator=(const OpenConfig&) = delete;
+
+  const Config& values() const { return *this; }  // what may be copied of an OpenConfig
 };
 
 // A config with where its values were written.

@@ -54,7 +54,7 @@ std::vector<std::string> changed_data(const RunDirectory& run, const OpenConfig&
 
 // Returns the values whose hash the name of a run or sweep has. Paths of data files below the current folder, which has
 // runs/ too, are relative to it, so that a project that moves keeps its names.
-std::string named_values(Config config);
+std::string named_values(const Config& values);
 
 // Returns runs/NAME, where NAME is the config's file name with a hash of its values.
 std::filesystem::path run_directory(const std::filesystem::path& config_file, const Config& config);

@@ -48,7 +48,8 @@ std::string run_name(std::size_t number, std::size_t digits, const SweepSetting&
 }
 
 // Returns the hash of a setting's values. Data files may move, and the seed is that of each run.
-std::string config_hash(Config config) {
+std::string config_hash(const Config& values) {
+  Config config = values;
   for (std::string* path : data_paths(config.task)) path->clear();
   config.train.seed = 0;
   config.train.threads = 1;

@@ -204,7 +204,7 @@ ResolvedConfig parse_config(const std::string& yaml, const std::string& name,
   if (rules.training && !has_files(out)) check_batch(out, out.data.train, report);
   check_head_log(out, report);
   report.finish();
-  ResolvedConfig resolved(std::move(out));
+  ResolvedConfig resolved(out.values());
   resolved.origins = report.given();
   resolved.files = report.files();
   return resolved;

@@ -126,7 +126,8 @@ ModelSource open_weights(const fs::path& weights, const std::string& config_file
       trained, overrides);
 }
 
-std::string named_values(Config config) {
+std::string named_values(const Config& values) {
+  Config config = values;
   for (std::string* path : data_paths(config.task)) {
     const fs::path relative = fs::path(*path).lexically_relative(fs::current_path());
     if (!relative.empty() && *relative.begin() != "..") *path = relative.string();

@@ -32,8 +32,8 @@ std::vector<std::string> shared_remarks(const OpenConfig& config, const TrainRes
                               : file.empty()           ? "their lines are equal"
                                              : fmt::format("{} has lines with the same input", file);
     const std::string of_windows = config.task.text.longer == LongDocuments::first
-                                    ? "different documents begin alike, as far as task.length reads them"
-                                    : "windows of different documents are equal";
+                                       ? "different documents begin alike, as far as task.length reads them"
+                                       : "windows of different documents are equal";
     for (const auto& [n, why] : {std::pair(found.equal_lines, equal),
                                  {found.equal_unknown, "their inputs are equal after tokens became <unk>"},
                                  {found.equal_windows, of_windows},

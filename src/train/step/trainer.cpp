@@ -60,7 +60,7 @@ void Trainer::warm_up(Worker& worker) {
 
 void Trainer::require_equal_ranks() {
   if (ranks_.size() == 1) return;
-  Config config = config_;
+  Config config = config_.values();
   config.train.threads = 0;
   DataRecord data = record_of(config_);
   for (DataFile& file : data.files) file.path.clear();

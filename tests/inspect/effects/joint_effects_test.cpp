@@ -30,7 +30,7 @@ struct Mirrors : Trained {
   explicit Mirrors(const std::vector<double>& weights, double confidence = 10)
       : Trained(
             [&] {
-              Config config = hand_made::mirror().config;
+              Config config = hand_made::mirror().config.values();
               config.model.heads = std::ssize(weights);
               config.data.test = 100;
               return config;

@@ -23,7 +23,7 @@ struct MirrorHead {
 };
 
 Config reversal(std::int64_t heads) {
-  Config config = hand_made::mirror().config;
+  Config config = hand_made::mirror().config.values();
   config.model.heads = heads;
   config.data.test = 300;
   return config;

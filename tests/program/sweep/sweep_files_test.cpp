@@ -111,7 +111,7 @@ TEST_CASE("a run of another config is refused", "[sweep]") {
   w.run();
   const SweepRun planned = plan_runs(w.sweep)[2];
   const fs::path run = w.directory / "out/runs/003-heads_2-seed_7";
-  Config config = planned.config;
+  Config config = planned.config.values();
   config.train.steps = 2000;  // trained longer by hand
   write_hand_made_run(run, config, to_json(record_of(config)), "", kResult);
   CHECK(w.refusal().empty());

@@ -60,7 +60,7 @@ std::vector<Texts> settings_of(const Sweep& sweep) {
 Config config_of(const Sweep& sweep, const Texts& overrides) {
   const auto found = std::ranges::find(sweep.settings, overrides, &SweepSetting::overrides);
   if (found == sweep.settings.end()) throw std::logic_error("no such setting");
-  return found->config;
+  return found->config.values();
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ TEST_CASE("windows of validation and test may overlap, and predict each token on
   std::map<std::string, std::string> shown;  // in the order of their hashes
   for (std::int64_t row = first; row < first + 3; ++row) shown[test.where(row)] = shown_row(test, row);
   CHECK(shown == std::map<std::string, std::string>{{"u.txt: token 1", "abcdefgh>bcdefghi"},
-                                                      {"u.txt: token 4", "defghijk>.....jkl"},
-                                                      {"u.txt: token 7", "ghijklmn>.....mno"}});
+                                                    {"u.txt: token 4", "defghijk>.....jkl"},
+                                                    {"u.txt: token 7", "ghijklmn>.....mno"}});
   CHECK(test.size(first + 2).input == 8);
   CHECK(test.remarks().empty());
   TextOptions lines = kTextLines;
