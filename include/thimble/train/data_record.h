@@ -31,6 +31,7 @@ struct DataRecord {
   std::string split_rule{};                    // "": the task has no files
   std::vector<DataFile> files{};               // empty: the task has none
   std::vector<std::string> outputs{};          // tokens that are the outputs; empty: those of the vocabulary
+  std::string boundary{};                      // token around each document; "": none, or of version 0.3
   std::string step_order{};                    // of batches, see StepOrder; "": as version 0.3 made them
 
   bool known() const { return !vocabulary.empty(); }  // false: weights made elsewhere

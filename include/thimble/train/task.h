@@ -46,7 +46,9 @@ struct TableOptions {
   bool operator==(const TableOptions&) const = default;
 };
 
-enum class TextForm { lines, stream };        // a document a line, or one text without ends
+// A document a line; one text without ends; documents that blank lines separate; documents that begin at lines which
+// begin with TableOptions::separator.
+enum class TextForm { lines, stream, paragraphs, records };
 enum class LongDocuments { several, first };  // rows of a document that is longer than one
 
 // How a text becomes rows of tokens; see text.h.

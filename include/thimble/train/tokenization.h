@@ -22,6 +22,11 @@ enum class Tokenization {
   field,  // all of it, without the spaces, tabs and line breaks at its ends
 };
 
+// Returns whether tokens are joined to a text without anything between them.
+constexpr bool is_spelled(Tokenization how) {
+  return how == Tokenization::characters || how == Tokenization::bytes;
+}
+
 // How the columns of a sequence become tokens: all as one text, or each in its own way.
 class ColumnTokens {
  public:
@@ -46,11 +51,14 @@ class ColumnTokens {
 inline constexpr std::string_view kUnknownToken =
     "<unk>";  // in place of tokens that are not in the vocabulary
 
+// The token between documents of several lines, shown as ¶; no text has it.
+inline constexpr std::string_view kDocumentBoundary = "\n\n";
+
 // Calls f with each token of a text that is UTF-8, or that has any bytes if they are the tokens.
 void tokenize(std::string_view text, Tokenization, const std::function<void(std::string_view)>& f);
 
-// Returns how a token is shown, and typed: spaces as ␣, and line breaks, tabs and carriage returns as ⏎, ⇥ and ␍; a
-// real ␣ is shown as \u{2423}, and so are the others.
+// Returns how a token is shown, and typed: spaces as ␣, and line breaks, tabs and carriage returns as ⏎, ⇥ and ␍, and
+// kDocumentBoundary as ¶; a real ␣ is shown as \u{2423}, and so are the others.
 std::string shown_token(std::string_view token);
 
 // Returns the tokens, by the names with which they are shown, as one text: characters and bytes without anything

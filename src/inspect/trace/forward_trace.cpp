@@ -58,6 +58,11 @@ std::int32_t token_of(const OpenConfig& config, const Names& names, std::string_
 std::vector<std::int32_t> parse_tokens(const OpenConfig& config, const Names& names, std::string_view text) {
   const Tokenization how = config.task.input_tokens();
   const bool is_text = find_task(config.task.name).predicts_next;
+  const std::int32_t boundary = config.source != nullptr ? config.source->boundary() : kIgnore;
+  const std::string_view start =
+      boundary == kIgnore ? ""
+                          : std::string_view(config.source->tokens()[static_cast<std::size_t>(boundary)]);
+  if (text.starts_with(start)) text.remove_prefix(start.size());
   std::vector<std::int32_t> tokens;
   const auto add = [&](std::string_view token) { tokens.push_back(token_of(config, names, token, text)); };
   const std::vector<std::string_view> lines =
@@ -75,7 +80,6 @@ std::vector<std::int32_t> parse_tokens(const OpenConfig& config, const Names& na
     if (&part != lines.data()) add("\n");  // a token, whatever the others are
     tokenize(part, how, add);
   }
-  const std::int32_t boundary = is_text ? source_of(config)->boundary() : kIgnore;
   if (boundary != kIgnore && (tokens.empty() || tokens.front() != boundary))
     tokens.insert(tokens.begin(), boundary);
   require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",

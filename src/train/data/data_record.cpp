@@ -64,6 +64,8 @@ DataRecord record_of(const Source& source, Layout layout, std::int64_t max_lengt
   for (std::int64_t i = 0; i < sizes.outputs; ++i)
     record.outputs.push_back(
         source.tokens()[static_cast<std::size_t>(source.answers()[static_cast<std::size_t>(i)])]);
+  if (source.boundary() != kIgnore)
+    record.boundary = source.tokens()[static_cast<std::size_t>(source.boundary())];
   if (is_file) record.step_order = kOrders[static_cast<std::size_t>(source.step_order())];
   return record;
 }
@@ -77,6 +79,7 @@ Json to_json(const DataRecord& record, const fs::path& run) {
   if (!record.split_rule.empty()) json["split_rule"] = record.split_rule;
   if (!record.step_order.empty()) json["step_order"] = record.step_order;
   if (!record.outputs.empty()) json["outputs"] = record.outputs;
+  if (!record.boundary.empty()) json["boundary"] = record.boundary;
   for (const DataFile& file : record.files) {
     Json& entry = json["files"].emplace_back(
         Json{{"key", file.key}, {"path", file.path}, {"bytes", file.bytes}, {"hash", file.hash}});
@@ -107,6 +110,7 @@ DataRecord parse_record(const Json& json, const fs::path& run) {
     if (!record.files.empty()) record.split_rule = json.value("split_rule", kIdRule);
     record.step_order = json.value("step_order", "");
     record.outputs = json.value("outputs", record.outputs);
+    record.boundary = json.value("boundary", "");
   } catch (const Json::exception& e) {
     throw DataError(fmt::format("invalid record of the training data: {}", e.what()));
   }

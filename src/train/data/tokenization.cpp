@@ -19,7 +19,8 @@ struct Sign {
 constexpr Sign kSigns[] = {{" ", "\u2423", "\\u{2423}"},
                            {"\n", "\u23CE", "\\u{23CE}"},
                            {"\t", "\u21E5", "\\u{21E5}"},
-                           {"\r", "\u240D", "\\u{240D}"}};
+                           {"\r", "\u240D", "\\u{240D}"},
+                           {kDocumentBoundary, "\u00B6", "\\u{b6}"}};
 
 // Returns the token that is shown like this.
 std::string_view unshown(std::string_view name) {
@@ -111,6 +112,7 @@ void tokenize(std::string_view text, Tokenization how, const std::function<void(
 
 std::string shown_token(std::string_view token) {
   std::string out;
+  if (token == kDocumentBoundary) return "\u00B6";
   for (; !token.empty(); token.remove_prefix(first_character(token).bytes.size())) {
     std::string_view shown = first_character(token).bytes;
     for (const Sign& sign : kSigns)
@@ -125,7 +127,7 @@ std::string shown_token(std::string_view token) {
 
 std::string token_text(const std::vector<std::string>& names, std::span<const std::int32_t> tokens,
                        Tokenization how) {
-  const bool spelled = how == Tokenization::characters || how == Tokenization::bytes;
+  const bool spelled = is_spelled(how);
   std::string out;
   for (const std::int32_t token : tokens) {
     const std::string_view name =
@@ -135,8 +137,9 @@ std::string token_text(const std::vector<std::string>& names, std::span<const st
       out += static_cast<char>(byte);
       continue;
     }
-    if (!spelled && !out.empty() && real != "\n" && out.back() != '\n') out += ' ';
-    out += spelled || real == "\n" ? real : name;
+    const bool is_break = real.starts_with('\n');
+    if (!spelled && !out.empty() && !is_break && out.back() != '\n') out += ' ';
+    out += spelled || is_break ? real : name;
   }
   return how == Tokenization::bytes ? valid_utf8(out) : out;
 }

@@ -27,7 +27,9 @@ TEST_CASE("a document stands between boundaries, and every token but the first i
   CHECK(text.starts() == 0);
   for (std::int64_t row = 0; row < 2; ++row)  // line 2 is blank
     CHECK(text.where(row) == (shown_row(text, row) == "⏎ab>ab⏎" ? "t.txt:1" : "t.txt:3"));
-  CHECK(text.remarks() == std::vector<std::string>{"t.txt: 1 blank line left out"});
+  CHECK(text.remarks() ==
+        std::vector<std::string>{
+            "t.txt: 1 blank line left out; if they separate documents, set task.documents=paragraphs"});
   // Of 13 answers 4 are boundaries, 4 a, 4 b and one is a space.
   CHECK(text.chance() == Catch::Approx(4 / 13.0));
 }
@@ -292,4 +294,69 @@ TEST_CASE("varied texts repeat random tokens, so that position and content part"
     CHECK(e.target[1] == kIgnore);
     for (std::size_t t = 2; t < 6; ++t) CHECK(e.target[t] == e.input[(t + 1) % 3]);
   }
+}
+
+TEST_CASE("documents of several lines are whole, between boundaries of their own", "[data][text]") {
+  TextOptions options{.documents = TextForm::paragraphs};
+  const std::string paragraphs = "\n \nab\r\n b\n\t\nba\n\n\n";
+  const Corpus text = given_text(paragraphs, options, 16);
+  CHECK(text.tokens() == std::vector<std::string>{"\n", "\n\n", " ", "a", "b"});
+  CHECK(text.splits() == std::array<std::int64_t, 3>{2, 1, 1});
+  const std::map<std::string, std::string> rows{{text.where(0), shown_row(text, 0)},
+                                                {text.where(1), shown_row(text, 1)}};
+  CHECK(rows == std::map<std::string, std::string>{{"t.txt:3", "¶ab⏎␣b>ab⏎␣b¶"}, {"t.txt:6", "¶ba>ba¶"}});
+  CHECK(text.remarks().empty());
+  options.tokens = Tokenization::words;
+  const Corpus words = given_text(paragraphs, options, 16);
+  CHECK((shown_row(words, 0) == "¶ab⏎b>ab⏎b¶" || shown_row(words, 1) == "¶ab⏎b>ab⏎b¶"));
+  options = {.documents = TextForm::paragraphs, .longer = LongDocuments::first};
+  CHECK(shown_row(given_text("ab\nab\n", options, 3), 0) == "¶ab>ab⏎");
+
+  options = {.documents = TextForm::records};
+  const DataTexts texts{.main = {"t.fa", "% made by hand\n\n>a\nab\n\nb\n\n>b\n"},
+                        .validation = {{"v.fa", ">a\n"}},
+                        .test = {{"w.fa", ">b\nb"}},
+                        .vocabulary = {},
+                        .options = {.separator = ">"}};
+  const Corpus records(texts, options, 16);
+  const std::map<std::string, std::string> found{{records.where(0), shown_row(records, 0)},
+                                                 {records.where(1), shown_row(records, 1)}};
+  CHECK(found ==
+        std::map<std::string, std::string>{{"t.fa:3", "¶>a⏎ab⏎⏎b>>a⏎ab⏎⏎b¶"}, {"t.fa:8", "¶>b>>b¶"}});
+  CHECK(records.remarks() == std::vector<std::string>{"t.fa: 2 lines left out, before the first record"});
+}
+
+TEST_CASE("a document of several lines has the split of its text, in any order", "[data][text]") {
+  const TextOptions options{.documents = TextForm::paragraphs};
+  std::vector<std::string> documents;
+  for (int i = 0; i < 60; ++i) documents.push_back(fmt::format("verse {}\nand line {}\n\n", i, i * 7));
+  const auto split_of_each = [&] {
+    std::string all;
+    for (const std::string& document : documents) all += document;
+    const Corpus text({.main = {"t.txt", all}}, options, 64);
+    std::map<std::string, std::int64_t> splits;
+    for (std::int64_t row = 0; row < text.rows(); ++row)
+      splits[shown_row(text, row)] = row < text.splits()[0]                 ? 0
+                                     : row < text.rows() - text.splits()[2] ? 1
+                                                                            : 2;
+    return splits;
+  };
+  const auto before = split_of_each();
+  CHECK(before.size() == 60);
+  std::ranges::reverse(documents);
+  CHECK(split_of_each() == before);
+}
+
+TEST_CASE("records and paragraphs that do not fit the text say what would", "[data][text]") {
+  const TextOptions records{.documents = TextForm::records};
+  const DataTexts fasta{
+      .main = {}, .validation = {}, .test = {}, .vocabulary = {}, .options = {.separator = ">"}};
+  CHECK(text_problem("a\nb\n", records, 4, fasta) ==
+        "t.txt: 1 problem\nt.txt: no line begins with task.separator='>'");
+  CHECK(text_problem("", records, 4, fasta) == "t.txt: 1 problem\nt.txt: the file is empty");
+  CHECK(
+      text_problem(">a\n", records) ==
+      "task.documents=records needs what their first lines begin with; set task.separator, such as '>' of FASTA");
+  CHECK(text_problem("a\n", kTextLines, 4, fasta) ==
+        "task.separator has no effect without task.documents=records; remove it");
 }

@@ -36,15 +36,14 @@ void print_probabilities(const GeneratedSequence& s) {
   print_out("       {}\n", line);
 }
 
-// Prints a text with the probability of each token as its shade.
-void print_shaded(const GeneratedSequence& s, bool is_spelled) {
+// Prints a text with the probability of each token, and of its end, as its shade.
+void print_shaded(const GeneratedSequence& s, const std::string& end, Tokenization tokens) {
   std::string text;
   for (std::size_t i = 0; i < s.log_probabilities.size(); ++i) {
-    const std::string token = i < s.tokens.size() ? s.tokens[i] : shown_token("\n");
-    const bool ends_line = token == shown_token("\n");
+    const std::string token = i < s.tokens.size() ? s.tokens[i] : end;
     text += shaded(token == shown_token(" ") ? " " : escape_controls(token), std::exp(s.log_probabilities[i]),
                    colors());
-    text += ends_line ? "\n" : is_spelled ? "" : " ";
+    text += token == shown_token("\n") ? "\n" : is_spelled(tokens) ? "" : " ";
   }
   write_picture(text + (s.finished ? "" : own_text(" …")) + (text.ends_with('\n') ? "" : "\n"));
 }
@@ -85,17 +84,19 @@ void run(GenerateArguments& arguments) {
   require_bound_fits(tracing_bound(model.config, 0, std::max(how.beams, how.samples)));
   const bool is_text = find_task(model.config.task.name).predicts_next;
   const Tokenization tokens = model.config.task.input_tokens();
-  const std::string option = is_text ? "--prompt" : "--input";
+  const bool has_lines = model.config.task.text.documents != TextForm::lines;
+  const std::string end = shown_token(has_lines ? kDocumentBoundary : "\n"),
+                    option = is_text ? "--prompt" : "--input";
   require<ConfigError>(text.empty() || !generates(model.config), "{}: is given by {}: {}", printable(text),
                        option, plain_command(arguments.model, option, text));
   require<ConfigError>(
       how.samples == 0 || how.sampling.temperature > 0,
       "--temperature 0: must be a number above 0, at most 1000; the most probable output: {}",
       plain_command(arguments.model, option, arguments.input));
-  const bool is_spelled = tokens == Tokenization::characters || tokens == Tokenization::bytes;
   // Prints the start of a text as it was typed; a space separates words from those that follow.
   const auto print_prompt = [&](std::string_view output) {
-    const bool joins = is_spelled || arguments.input.find_last_of(" \t\n") + 1 == arguments.input.size() ||
+    const bool joins = is_spelled(tokens) ||
+                       arguments.input.find_last_of(" \t\n") + 1 == arguments.input.size() ||
                        output.starts_with('\n');
     write_text(arguments.input + (joins ? "" : " "));
   };
@@ -127,11 +128,11 @@ void run(GenerateArguments& arguments) {
       print_out("{}\n", s.finished ? "" : own_text(" …"));
       continue;
     }
-    if (json.size() > 1 && s.text.find('\n') != s.text.npos) print_out("---\n");
+    if (json.size() > 1 && is_text && has_lines) print_out("---\n");
     const bool is_shaded = arguments.probabilities && is_text && colors() != Colors::none;
     if (is_text) print_prompt(s.text);
     if (is_shaded) {
-      print_shaded(s, is_spelled);
+      print_shaded(s, end, tokens);
       continue;
     }
     // Of a text the probability says little.

@@ -15,18 +15,30 @@ Corpus::Corpus(const DataTexts& texts, const TextOptions& text, std::int64_t len
     : FileSource("text", texts), text_(text), length_(length) {
   require<DataError>(
       is_stream() || text.split.empty(),
-      "task.split has no effect on documents: lines, which are divided by their hashes; remove it");
+      "task.split has no effect on documents, which are divided by their hashes; remove it, or set task.documents=stream");
   require<DataError>(!is_stream() || text.longer == LongDocuments::several,
                      "task.long has no effect on documents: stream; remove it");
   require<DataError>(text.stride <= length, "task.stride ({}) must be at most task.length ({}); lower it",
                      text.stride, length);
+  const bool is_record = text.documents == TextForm::records;
+  require<DataError>(is_record || options().separator.empty(),
+                     "task.separator has no effect without task.documents=records; remove it");
+  require<DataError>(
+      !is_record || !options().separator.empty(),
+      "task.documents=records needs what their first lines begin with; set task.separator, such as '>' of FASTA");
   config_.text = text;
   config_.length = length;
   config_.options.no_answer.clear();
   longest_ = {length, length};
   has_windows_ = is_stream();
   Vocabulary vocabulary(options().has_unknown(), true);
-  if (trained != nullptr) vocabulary.read(trained->vocabulary);
+  if (trained != nullptr) {
+    vocabulary.read(trained->vocabulary);
+    require<DataError>(
+        is_stream() || trained->boundary.empty() || trained->boundary == boundary_text(),
+        "the model was trained on documents with {} between them; set task.documents as it was",
+        shown_token(trained->boundary));
+  }
   std::vector<std::int64_t> counts;
   count(texts, vocabulary, trained != nullptr, counts);
   if (!is_stream())  // a boundary is part of every document
@@ -209,20 +221,15 @@ std::string Corpus::where(std::int64_t row) const {
 }
 
 std::string Corpus::where_document(std::uint32_t i) const {
-  const std::size_t file = file_of(i);
-  const std::uint32_t before = file == 0 ? 0 : given_[file - 1].end;
-  const auto blank = std::ranges::upper_bound(blanks_[file], i) - blanks_[file].begin();
-  return fmt::format("{}:{}", given_[file].name, i - before + 1 + static_cast<std::uint32_t>(blank));
+  return fmt::format("{}:{}", given_[file_of(i)].name, lines_[i]);
 }
 
 double Corpus::bytes() const {
-  std::size_t blank = 0;
-  for (const auto& of : blanks_) blank += of.size();
   // While documents are ordered, their numbers by split are there, too; while windows are, their hashes.
   constexpr std::size_t kNumber = sizeof(std::uint32_t), kHash = sizeof(std::uint64_t);
   const std::size_t ordered_windows = is_stream() ? static_cast<std::size_t>(rows() - splits_[0]) : 0,
-                    documents = ends_.size() * (2 * kNumber + kHash) +
-                                (order_.size() + rows_.size() + blank + ordered_windows) * kNumber +
+                    documents = ends_.size() * (3 * kNumber + kHash) +
+                                (order_.size() + rows_.size() + ordered_windows) * kNumber +
                                 ordered_windows * 2 * kHash;
   return static_cast<double>(narrow_.size() + 2 * wide_.size() + documents +
                              tokens_.size() * sizeof(std::string));
@@ -248,10 +255,10 @@ void Corpus::add_remarks(std::vector<std::string>& lines) const {
   std::int64_t returns = 0, blanks = 0;
   std::uint32_t next = 0;  // document
   for (std::int64_t i = 0; i < count_; ++i) {
-    const bool cut = text_.longer == LongDocuments::first && !is_stream() && document(next).size() == length_;
-    const bool ends =
-        is_stream() ? i + 1 == count_ || token(i + 1) == line_feed : i + 1 == document(next).end;
-    next += ends && !is_stream() ? 1 : 0;
+    const bool last = !is_stream() && i + 1 == document(next).end,
+               cut = last && text_.longer == LongDocuments::first && document(next).size() == length_,
+               ends = last || i + 1 == count_ || token(i + 1) == line_feed;
+    next += last ? 1 : 0;
     returns += token(i) == carriage ? 1 : 0;
     blanks += ends && !cut && (token(i) == space || token(i) == tab) ? 1 : 0;
   }
@@ -267,10 +274,13 @@ void Corpus::add_remarks(std::vector<std::string>& lines) const {
 std::vector<std::string> Corpus::remarks(std::int64_t) const {
   std::vector<std::string> lines;
   add_remarks(lines);
-  for (std::size_t file = 0; file < blanks_.size(); ++file)
-    if (!blanks_[file].empty())
-      lines.push_back(fmt::format("{}: {} left out", given_[file].name,
-                                  counted(std::ssize(blanks_[file]), "blank line")));
+  for (std::size_t file = 0; file < left_out_.size(); ++file)
+    if (left_out_[file] > 0)
+      lines.push_back(fmt::format("{}: {} left out{}", given_[file].name,
+                                  counted(left_out_[file], has_lines() ? "line" : "blank line"),
+                                  has_lines()
+                                      ? ", before the first record"
+                                      : "; if they separate documents, set task.documents=paragraphs"));
   if (longer_ > 0)
     lines.push_back(fmt::format(
         "{} of {} documents have more than task.length={} tokens with the boundary at their end: {}", longer_,

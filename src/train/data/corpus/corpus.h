@@ -2,9 +2,11 @@
 //
 // TextForm::lines: every line that is not blank is a document, between boundary tokens: the line break, which
 // predicts its first token and is predicted after its last. Lines have at most 1 MiB and end in LF or CRLF.
+// TextForm::paragraphs, records: a document has several lines, and its boundary is a token of its own. Line breaks within
+// it are tokens, those at its end are not; blank lines at its end are left out, and lines before the first record.
 // TextForm::stream: the files are texts as they are, line breaks and carriage returns included, without ends.
-// Words are separated by spaces and tabs; in a stream, line breaks are tokens, too. Unless tokens are bytes, a
-// text is UTF-8 without NUL, and a byte order mark at its start is no part of it.
+// Words are separated by spaces and tabs; line breaks are tokens, too, unless each line is a document. Unless tokens
+// are bytes, a text is UTF-8 without NUL, and a byte order mark at its start is no part of it.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thimble/train/tokenization.h"
 #include "train/data/files/file_source.h"
 
 namespace thimble {
@@ -65,10 +68,15 @@ class Corpus : public FileSource {
     std::size_t document;  // index in order_
     std::int64_t number;
   };
-  // Receives the numbers of the tokens of a line or part, none for a blank line, and its text.
-  using Visit = std::function<void(std::size_t file, std::span<const std::int32_t>, std::string_view)>;
+  // Receives the numbers of the tokens of a document, none for a blank line, or of a part of a stream; its text, and the
+  // number of its first line.
+  using Visit =
+      std::function<void(std::size_t file, std::span<const std::int32_t>, std::string_view, std::size_t)>;
 
   bool is_stream() const { return text_.documents == TextForm::stream; }
+  // Returns whether a document has several lines.
+  bool has_lines() const { return text_.documents > TextForm::stream; }
+  std::string_view boundary_text() const { return has_lines() ? kDocumentBoundary : "\n"; }
   // Returns how many tokens of a document of `n` are rows: all of them and the boundary, or the first.
   std::int64_t used(std::int64_t n) const {
     return text_.longer == LongDocuments::first ? std::min(n + 1, length_) : n + 1;
@@ -104,14 +112,15 @@ class Corpus : public FileSource {
 
   TextOptions text_;
   std::int64_t length_, count_ = 0;
-  std::vector<std::uint8_t> narrow_;  // tokens of all documents, of a vocabulary of at most 256,
-  std::vector<std::uint16_t> wide_;   // or of a larger one
-  std::vector<std::uint32_t> ends_;   // of documents, in tokens
-  std::vector<std::uint32_t> order_;  // documents: those of training, validation, test
-  std::vector<std::uint32_t> rows_;   // rows of the documents up to each in order_; empty: one each
-  std::array<std::vector<std::uint32_t>, 3> blanks_;  // by file: documents before each blank line
-  std::array<std::int64_t, 4> starts_{};              // tokens before each file
-  std::array<Range, 3> parts_;                        // of a stream, by split
+  std::vector<std::uint8_t> narrow_;        // tokens of all documents, of a vocabulary of at most 256,
+  std::vector<std::uint16_t> wide_;         // or of a larger one
+  std::vector<std::uint32_t> ends_;         // of documents, in tokens
+  std::vector<std::uint32_t> order_;        // documents: those of training, validation, test
+  std::vector<std::uint32_t> rows_;         // rows of the documents up to each in order_; empty: one each
+  std::vector<std::uint32_t> lines_;        // the first of each document
+  std::array<std::int64_t, 3> left_out_{};  // by file: lines that are blank, or before the first record
+  std::array<std::int64_t, 4> starts_{};    // tokens before each file
+  std::array<Range, 3> parts_;              // of a stream, by split
   // Of a stream: the windows of validation and of test, in the order of the hashes of their text.
   std::array<std::vector<std::uint32_t>, 2> windows_;
   std::int64_t longer_ = 0;                 // documents with more than one window

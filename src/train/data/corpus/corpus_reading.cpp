@@ -15,6 +15,8 @@ namespace thimble {
 namespace {
 
 constexpr std::string_view kLineBreak = "\n";
+constexpr std::size_t kMaxDocument = 1 << 26;  // bytes of a document of several lines
+
 // Returns the shares of a stream: training, validation and test, or training and what is both of the others.
 std::vector<double> parse_split(const std::string& text) {
   std::vector<double> shares;
@@ -34,13 +36,53 @@ std::vector<double> parse_split(const std::string& text) {
 
 void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& vocabulary, Problems& problems,
                        DataFile& source, const Visit& visit) {
-  const bool spelled = text_.tokens == Tokenization::characters || text_.tokens == Tokenization::bytes;
   const Lines lines = !is_stream()                          ? Lines::any
                       : text_.tokens == Tokenization::bytes ? Lines::bytes
                                                             : Lines::parts;
-  std::vector<std::int32_t> numbers;
+  // Of a document, or a part of a stream; `blank`: of the blank lines after it, which another line makes a part of it.
+  std::vector<std::int32_t> numbers, blank;
+  std::string document, after;
+  std::size_t first = 0;  // the line that a document of several lines begins with; 0: none
+  const auto visit_document = [&] {
+    if (first > 0) visit(index, numbers, document, first);
+    first = 0;
+  };
   std::array<std::int32_t, 128> known;  // numbers of characters of ASCII
   known.fill(kIgnore);
+  const auto append = [&](std::string_view line, std::vector<std::int32_t>& to) {
+    tokenize(line, text_.tokens, [&](std::string_view token) {
+      const auto c = static_cast<unsigned char>(token[0]);
+      if (token.size() > 1 || c >= known.size())
+        return to.push_back(vocabulary.number(token, !problems.full()));
+      if (known[c] == kIgnore) known[c] = vocabulary.number(token, !problems.full());
+      to.push_back(known[c]);
+    });
+  };
+  const auto add_line = [&](std::string_view line, std::size_t number) {
+    const bool is_blank = line.find_first_not_of(" \t") == line.npos,
+               is_record = text_.documents == TextForm::records,
+               begins = is_record ? line.starts_with(options().separator) : first == 0 && !is_blank;
+    if (begins || (is_blank && !is_record)) visit_document();
+    if (begins) {
+      first = number;
+      for (std::string* text : {&document, &after}) text->clear();
+      for (auto* tokens : {&numbers, &blank}) tokens->clear();
+    } else if (first == 0) {
+      if (is_record) visit(index, {}, line, number);
+      return;
+    } else {
+      after += kLineBreak;
+      blank.push_back(vocabulary.number(kLineBreak, false));
+    }
+    after += line;
+    append(line, blank);
+    require<DataError>(document.size() + after.size() <= kMaxDocument,
+                       "document of more than {} bytes; set task.documents=stream", kMaxDocument);
+    if (is_blank) return;
+    document += std::exchange(after, {});
+    numbers.insert(numbers.end(), blank.begin(), blank.end());
+    blank.clear();
+  };
   for_lines(
       file, lines, source,
       [&](std::size_t line, const char* rule) {
@@ -48,34 +90,35 @@ void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& voca
         problems.add(file.name, line,
                      is_long ? fmt::format("{}; set task.documents=stream", rule) : std::string(rule));
       },
-      [&](std::string_view line, std::size_t, bool complete) {
+      [&](std::string_view line, std::size_t number, bool complete) {
+        if (has_lines()) return add_line(line, number);
         numbers.clear();
-        if (!spelled && line.ends_with('\r')) line.remove_suffix(1);
-        tokenize(line, text_.tokens, [&](std::string_view token) {
-          const auto c = static_cast<unsigned char>(token[0]);
-          if (token.size() > 1 || c >= known.size())
-            return numbers.push_back(vocabulary.number(token, !problems.full()));
-          if (known[c] == kIgnore) known[c] = vocabulary.number(token, !problems.full());
-          numbers.push_back(known[c]);
-        });
+        if (!is_spelled(text_.tokens) && line.ends_with('\r')) line.remove_suffix(1);
+        append(line, numbers);
         if (is_stream() && complete) numbers.push_back(vocabulary.number(kLineBreak, false));
-        visit(index, numbers, line);
+        visit(index, numbers, line, number);
       });
+  if (text_.documents == TextForm::records && document.empty() && source.bytes > 0)
+    problems.add(file.name, 0,
+                 fmt::format("no line begins with task.separator={}", shell_command({options().separator})));
+  visit_document();
 }
 
 void Corpus::count(const DataTexts& texts, Vocabulary& vocabulary, bool trained,
                    std::vector<std::int64_t>& counts) {
-  if (!is_stream()) boundary_ = vocabulary.number(kLineBreak, false);
+  if (!is_stream()) boundary_ = vocabulary.number(boundary_text(), false);
   Problems problems;
-  const auto add = [&](std::size_t file, std::span<const std::int32_t> numbers, std::string_view line) {
+  const auto add = [&](std::size_t file, std::span<const std::int32_t> numbers, std::string_view text,
+                       std::size_t line) {
     counts.resize(std::max(counts.size(), vocabulary.size()));
     std::span<const std::int32_t> kept = numbers;
     bool counted = true;
     if (!is_stream()) {
-      if (numbers.empty()) return blanks_[file].push_back(static_cast<std::uint32_t>(ends_.size()));
+      if (numbers.empty()) return void(++left_out_[file]);
       longer_ += std::ssize(numbers) + 1 > length_ ? 1 : 0;
       kept = kept_of(numbers);
-      input_hashes_.push_back(hash_of(line));
+      input_hashes_.push_back(hash_of(text));
+      lines_.push_back(static_cast<std::uint32_t>(line));
       ends_.push_back(static_cast<std::uint32_t>(count_ + std::ssize(kept)));
       counted = options().vocabulary == VocabularyOf::all || split_of(file, input_hashes_.back()) == 0;
     }
@@ -97,7 +140,7 @@ void Corpus::count(const DataTexts& texts, Vocabulary& vocabulary, bool trained,
   std::int64_t position = 0;
   DataFile again;
   read_file(texts.main, 0, vocabulary, problems, again,
-            [&](std::size_t, const auto& numbers, std::string_view) {
+            [&](std::size_t, const auto& numbers, std::string_view, std::size_t) {
               for (const std::int32_t number : numbers)
                 if (position++ < parts_[0].end) ++counts.at(static_cast<std::size_t>(number));
             });
@@ -106,7 +149,8 @@ void Corpus::count(const DataTexts& texts, Vocabulary& vocabulary, bool trained,
 void Corpus::take_back(std::size_t file, std::uint32_t count) {
   input_hashes_.resize(count);
   ends_.resize(count);
-  blanks_[file].clear();
+  lines_.resize(count);
+  left_out_[file] = 0;
   starts_[file + 1] = 0;
   count_ = std::ranges::max(starts_);
 }
@@ -128,7 +172,7 @@ void Corpus::store(const DataTexts& texts, Vocabulary& vocabulary, std::span<con
     bool same = true;
     std::int64_t stored = starts_[i];
     read_file(*files[i], i, vocabulary, problems, now,
-              [&](std::size_t, std::span<const std::int32_t> numbers, std::string_view) {
+              [&](std::size_t, std::span<const std::int32_t> numbers, std::string_view, std::size_t) {
                 if (!is_stream()) numbers = kept_of(numbers);
                 stored += std::ssize(numbers);
                 same = same && stored <= starts_[i + 1];
@@ -150,10 +194,9 @@ void Corpus::store(const DataTexts& texts, Vocabulary& vocabulary, std::span<con
 void Corpus::order_documents(bool trained) {
   const auto found = ordered(input_hashes_, "document",
                              longer_ > 0 ? ", or take the text as one: task.documents=stream" : "", trained);
-  const bool is_spelled = text_.tokens == Tokenization::characters || text_.tokens == Tokenization::bytes;
   has_windows_ = longer_ > 0;
-  disjoint_ =
-      !has_windows_ && is_spelled && unknown_ == kIgnore && given_[1].name.empty() && given_[2].name.empty();
+  disjoint_ = !has_windows_ && is_spelled(text_.tokens) && unknown_ == kIgnore && given_[1].name.empty() &&
+              given_[2].name.empty();
   const bool several = longer_ > 0 && text_.longer == LongDocuments::several;
   std::int64_t all = 0;
   for (const Split split : {Split::train, Split::validation, Split::test}) {
