@@ -1,6 +1,8 @@
 // All of the third floor that a program needs: what attention heads do; and training below it.
 #pragma once
 
+#include "thimble/inspect/array_sites.h"
+#include "thimble/inspect/arrays.h"
 #include "thimble/inspect/checkpoint_series.h"
 #include "thimble/inspect/circuits.h"
 #include "thimble/inspect/edges.h"

@@ -14,12 +14,13 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 
 from . import _arguments
 from ._arguments import Overrides, Path
+from ._model import Model
 from ._program import InputError, NonFiniteError, ThimbleError, __version__, call, program
 from ._run import Attention, Head, Run, Score
 from ._task import Task
 
-__all__ = ["Attention", "Head", "InputError", "NonFiniteError", "Run", "Score", "Sweep", "Task", "ThimbleError",
-           "compare", "gradcheck", "program", "sweep", "tasks", "train"]
+__all__ = ["Attention", "Head", "InputError", "Model", "NonFiniteError", "Run", "Score", "Sweep", "Task",
+           "ThimbleError", "compare", "gradcheck", "program", "sweep", "tasks", "train"]
 
 
 def train(config: Union[Path, Task], overrides: Overrides = None, *, out: Optional[Path] = None, resume: bool = False,

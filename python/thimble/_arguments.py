@@ -90,6 +90,12 @@ def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] 
                      tokens=tokens)]
 
 
+def serve(run: Optional[Path], checkpoint: Checkpoint, overrides: Overrides, threads: Optional[int],
+          weights: Optional[Path] = None, config: Optional[Path] = None) -> List[str]:
+    return ["serve", *([] if run is None else [os.fspath(run)]), *words(overrides),
+            *options(checkpoint=checkpoint, threads=threads, weights=weights, config=config)]
+
+
 def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[int]) -> List[str]:
     return ["sweep", os.fspath(file), *words(overrides), *options(out=out, jobs=jobs, json="-")]
 

@@ -149,15 +149,27 @@ def call(arguments: Sequence[str], progress: bool = False) -> Any:
         finally:
             reader.join()
     succeeded = process.returncode in (0, 1) and out[0].strip()
-    message = "\n".join(lines[_error(lines):]).removeprefix("thimble: ")
-    remarks = "\n".join(lines if succeeded else lines[:_error(lines)])
     if not progress:
-        for remark in filter(None, re.split(r"^thimble: ", remarks, flags=re.M)):
-            warnings.warn(remark.strip(), stacklevel=3)
+        warn(lines if succeeded else lines[:_error(lines)])
     if succeeded:
         return json.loads(out[0])
+    raise failure(process.returncode, lines, command)
+
+
+def warn(lines: Sequence[str]) -> None:
+    """Warns of each remark of the program, at the place that called the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    for remark in filter(None, re.split(r"^thimble: ", "\n".join(lines), flags=re.M)):
+        warnings.warn(remark.strip(), stacklevel=level)
+
+
+def failure(status: int, lines: Sequence[str], command: Sequence[str]) -> ThimbleError:
+    """The error of a program that said this and ended."""
+    message = "\n".join(lines[_error(lines):]).removeprefix("thimble: ")
     kinds = {2: InputError, 3: NonFiniteError}
-    if process.returncode < 0:
-        message = message or f"the program was ended by signal {-process.returncode}"
-    message = message or f"the program ended with status {process.returncode} and printed no result"
-    raise kinds.get(process.returncode, ThimbleError)(message, process.returncode, command)
+    if status < 0:
+        message = message or f"the program was ended by signal {-status}"
+    message = message or f"the program ended with status {status} and printed no result"
+    return kinds.get(status, ThimbleError)(message, status, command)

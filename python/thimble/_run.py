@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from . import _arguments, _program
 from ._arguments import Checkpoint, Overrides
 from ._arguments import Head as HeadName
+from ._model import Model
 
 
 class Score(NamedTuple):
@@ -137,6 +138,11 @@ class Run:
         from .to_torch import load  # needs PyTorch
 
         return load(self.path)
+
+    def model(self, overrides: Overrides = None, *, threads: Optional[int] = None) -> Model:
+        """The model in a process of its own, which answers for logits, activations, gradients and replaced values, until
+        it is closed or forgotten. Needs NumPy."""
+        return Model(_arguments.serve(self.directory, self.checkpoint, overrides, threads))
 
     def resume(self, overrides: Overrides = None, *, stop_after: Optional[int] = None,
                threads: Optional[int] = None) -> "Run":

@@ -58,7 +58,7 @@ struct MultiHeadAttention {
   };
   // Return the projections of self-attention, and of cross-attention to given keys_values().
   Projected project(Var x, std::int64_t first_position = 0, Hooks* hooks = nullptr) const;
-  Projected project(Var x, Var kv) const;
+  Projected project(Var x, Var kv, Hooks* hooks = nullptr) const;
   Var keys_values(
       Var memory) const;  // returns keys, then values: (B, Tk, KV Dk + KV Dv); memory without in_proj
   // Returns attention (B, Tq, C), with query 0 at the position of key `first_query`.

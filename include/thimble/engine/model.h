@@ -67,6 +67,7 @@ class Model {
   std::int64_t vocabulary() const { return sizes_.vocabulary; }
   std::int64_t outputs() const { return sizes_.outputs > 0 ? sizes_.outputs : sizes_.vocabulary; }
   std::int64_t max_length() const { return sizes_.length; }
+  std::int64_t max_source_length() const { return sizes_.source_length; }  // 0: it reads no source
 
  protected:
   // Uses max_length of the config, if any, as T.

@@ -108,6 +108,8 @@ class Dataset {
   // example does.
   void fill(Split, std::int64_t first, std::int64_t count, Batch& out, bool fits = false) const;
   void fill(Split, std::span<const std::int64_t> indices, Batch& out, bool fits = false) const;
+  // Sets `out` to examples from elsewhere. Throws DataError when the layout does not suit them.
+  void fill(std::span<const Example> examples, Batch& out) const;
 
   // Sets `out` to rows first .. first+count-1 of the batch of training step `step`, from 0. Every epoch has an order
   // of its own and leaves out what does not fill a batch; of a stream, rows are windows at random places. Rows that a

@@ -60,6 +60,10 @@ struct NamedBytes {
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata);
 
+// Returns what a file of these tensors without a checksum begins with; their bytes follow. Throws as write_safetensors.
+std::string safetensors_header(std::span<const NamedBytes> tensors,
+                               const std::map<std::string, std::string>& metadata);
+
 // Returns the metadata in the header of a file, which messages call `name`, with a checksum that is not compared. Throws
 // CheckpointError when the header is damaged, and FileError when it cannot be read.
 std::map<std::string, std::string> read_safetensors_metadata(const InputFile& file, const std::string& name);
@@ -91,8 +95,8 @@ class SafetensorsFile {
   const Entry& entry(const std::string& name) const;
 
   // Returns the elements of a tensor, converted to T. Throws CheckpointError when there is no such tensor,
-  // and when its type is not one of I64, F64, F32, F16 and BF16 (T float or double) or not I64 (T
-  // std::int64_t).
+  // and when its type is not one of I64, F64, F32, F16 and BF16 (T float or double), not I64 or I32 (T
+  // std::int64_t or std::int32_t), or not BOOL (T std::uint8_t).
   template <class T>
   std::vector<T> values(const std::string& name) const;
 

@@ -66,10 +66,14 @@ Var DecoderLayer::run(Var x, const Attend& attend, Var keys_values,
     const Var sum = add(input, f(pre ? norm(input) : input));
     return hook_point(options.hooks, {site, block}, pre ? sum : norm(sum));
   };
-  x = sublayer(x, norm1, SiteKind::residual_mid, [&](Var y) { return dropout1(attend(y), options); });
+  x = sublayer(x, norm1, SiteKind::residual_mid, [&](Var y) {
+    if (order == NormOrder::pre) y = hook_point(options.hooks, {SiteKind::normalized, block}, y);
+    return hook_point(options.hooks, {SiteKind::attention_output, block}, dropout1(attend(y), options));
+  });
   x = sublayer(x, norm2, SiteKind::residual_cross, [&](Var y) {
-    return dropout2(multihead_attn.attend(multihead_attn.project(y, keys_values), source_lengths, 0, options),
-                    options);
+    const Var mixed = multihead_attn.attend(multihead_attn.project(y, keys_values, options.hooks),
+                                            source_lengths, 0, options);
+    return hook_point(options.hooks, {SiteKind::cross_output, block}, dropout2(mixed, options));
   });
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;
   if (!rows.empty() && early) x = select_rows(x, rows);

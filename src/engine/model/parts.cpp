@@ -65,7 +65,9 @@ Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens,
   require<ShapeError>(first + length <= longest_,
                       "transformer: sequences of {} tokens, the model accepts at most {}", first + length,
                       longest_);
-  Var x = tokens_(tape, tokens, length);
+  const bool is_source = site_ == SiteKind::source_embedding;
+  Var x = hook_point(options.hooks, {is_source ? SiteKind::source_tokens : SiteKind::tokens},
+                     tokens_(tape, tokens, length));
   if (added_) x = add_positions(x, positions(x, first));
   if (norm_) x = (*norm_)(x);
   return hook_point(options.hooks, {site_}, dropout_(x, options));

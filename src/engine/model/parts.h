@@ -23,7 +23,7 @@ struct Norm {
 };
 
 // The embedding of tokens and positions, with norm_embedding normalized. Parameters: PREFIXtoken_embedding.weight (V, C) and, for learned
-// positions, PREFIXposition_embedding.weight (T, C), and for a norm PREFIXembedding_norm. Sites: that of the constructor.
+// positions, PREFIXposition_embedding.weight (T, C), and for a norm PREFIXembedding_norm. Sites: source_tokens or tokens, and that of the constructor.
 class InputEmbedding {
  public:
   // Makes an embedding of sequences of at most `length` tokens.

@@ -50,8 +50,10 @@ void FeedForward::init(ParameterStore& store, std::uint64_t seed) const {
 
 Var FeedForward::operator()(Var x, const ForwardOptions& options) const {
   x = hook_point(options.hooks, {SiteKind::feed_forward_input, block}, x);
-  Var hidden = activate(activation, linear1(x));
-  if (gate) hidden = mul(hidden, (*gate)(x));
+  Var hidden =
+      activate(activation, hook_point(options.hooks, {SiteKind::feed_forward_pre, block}, linear1(x)));
+  if (gate) hidden = mul(hidden, hook_point(options.hooks, {SiteKind::feed_forward_gate, block}, (*gate)(x)));
+  hidden = hook_point(options.hooks, {SiteKind::feed_forward_post, block}, hidden);
   const Var y = dropout_out(linear2(dropout_hidden(hidden, options)), options);
   return hook_point(options.hooks, {SiteKind::feed_forward_output, block}, y);
 }
@@ -95,7 +97,8 @@ template <class Mix>
 Var EncoderLayer::run(Var x, const Mix& mix, const ForwardOptions& options,
                       std::span<const std::int32_t> rows) const {
   const bool pre = order == NormOrder::pre;
-  x = add(x, dropout1(mix(pre ? norm1(x) : x), options));
+  const Var mixed = mix(pre ? hook_point(options.hooks, {SiteKind::normalized, block}, norm1(x)) : x);
+  x = add(x, hook_point(options.hooks, {SiteKind::attention_output, block}, dropout1(mixed, options)));
   if (!pre) x = norm1(x);
   x = hook_point(options.hooks, {SiteKind::residual_mid, block}, x);
   const bool early = !feed_forward || feed_forward->dropout_out.p == 0;

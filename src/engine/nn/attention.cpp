@@ -113,7 +113,8 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Var x, std::int64_t fi
   Var qkv = config.in_proj ? linear(x, tape.parameter(in_proj_weight), parameter_if(tape, in_proj_bias)) : x;
   qkv = hook_point(hooks, {SiteKind::projections, layer}, qkv);
   if (positions == Positions::rotary)
-    qkv = rotary(qkv, 0, first_value(), sizes.d_key, first_position, config.rotary);
+    qkv = hook_point(hooks, {SiteKind::rotated, layer},
+                     rotary(qkv, 0, first_value(), sizes.d_key, first_position, config.rotary));
   return {.q = {qkv, 0, queries()}, .k = {qkv, first_key(), keys()}, .v = {qkv, first_value(), values()}};
 }
 
@@ -124,14 +125,16 @@ Var MultiHeadAttention::keys_values(Var memory) const {
                      keys() + values());
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv) const {
+MultiHeadAttention::Projected MultiHeadAttention::project(Var x, Var kv, Hooks* hooks) const {
   require<ShapeError>(
       config.mask == Mask::none && positions != Positions::rotary && positions != Positions::alibi,
       "cross-attention: a causal mask, rotary positions and ALiBi relate positions of one sequence; leave them out");
   Tape& tape = x.tape();
-  const Var q = config.in_proj ? linear_part(x, tape.parameter(in_proj_weight),
-                                             parameter_if(tape, in_proj_bias), 0, queries())
-                               : x;
+  Var q = config.in_proj
+              ? linear_part(x, tape.parameter(in_proj_weight), parameter_if(tape, in_proj_bias), 0, queries())
+              : x;
+  q = hook_point(hooks, {SiteKind::cross_queries, layer}, q);
+  kv = hook_point(hooks, {SiteKind::cross_keys_values, layer}, kv);
   return {.q = q, .k = {kv, 0, keys()}, .v = {kv, first_value() - first_key(), values()}};
 }
 
@@ -163,7 +166,7 @@ Var MultiHeadAttention::operator()(Var x, std::span<const std::int32_t> lengths,
 
 Var MultiHeadAttention::operator()(Var x, Var memory, std::span<const std::int32_t> memory_lengths,
                                    const ForwardOptions& options) const {
-  return attend(project(x, keys_values(memory)), memory_lengths, 0, options);
+  return attend(project(x, keys_values(memory), options.hooks), memory_lengths, 0, options);
 }
 
 Var MultiHeadAttention::decode_step(Var x, Tensor& cache, std::int64_t at,

@@ -56,31 +56,46 @@ void check_options(const char* name, const AttentionOptions& options, const Atte
                       slopes.size(), sizes.heads);
 }
 
-// The attention weights of a forward pass.
-struct AttentionWeights {
-  MatrixView full, dropped, factor;  // dropped = full times factor, or full without dropout
-  bool* replaced;                    // by a hook: then no gradient flows to the scores
+bool may_replace(const AttentionOptions& options) {
+  return options.hooks != nullptr && options.hooks->may_replace(options.site);
+}
 
-  AttentionWeights(Tape& tape, const AttentionSizes& sizes, bool dropout)
-      : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)),
-        dropped(dropout ? tape.scratch(full.rows, full.cols) : full),
-        factor(dropout ? tape.scratch(full.rows, full.cols) : MatrixView{}),
-        replaced(tape.allocate<bool>(1).data()) {}
+// The attention weights of a forward pass. Where hooks may replace them, `factor` is 0 for those that are, so that no
+// gradient flows from them to the scores.
+struct AttentionWeights {
+  MatrixView full, dropped, factor;  // dropped: as applied; full times factor, or full without dropout
+
+  AttentionWeights(Tape& tape, const AttentionSizes& sizes, const AttentionOptions& options)
+      : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)), dropped(full) {
+    if (options.dropout == 0 && !may_replace(options)) return;
+    dropped = tape.scratch(full.rows, full.cols);
+    factor = tape.scratch(full.rows, full.cols);
+  }
 
   kernels::KeptWeights kept() const { return {full, dropped, factor}; }
 
   // Passes the weights to hooks and applies dropout.
   void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {
-    *replaced = false;
+    const bool may = may_replace(options), drops = options.dropout > 0;
+    bool replaced = false;
     if (options.hooks != nullptr) {
       const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
-      *replaced =
-          options.hooks->may_replace(options.site) && options.hooks->replace(options.site, shape, full);
-      options.hooks->observe(options.site, shape, full);
+      if (may) std::copy_n(full.data, full.elements(), dropped.data);
+      replaced = may && options.hooks->replace(options.site, shape, dropped);
+      options.hooks->observe(options.site, shape, may ? dropped : full);
     }
-    if (factor.data == nullptr) return;
-    kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
-    kernels::mul_forward(dropped, full, factor);
+    if (drops) {
+      kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
+      kernels::mul_forward(dropped, may ? dropped : full, factor);
+    } else if (may) {
+      std::fill_n(factor.data, factor.elements(), Real{1});
+    }
+    if (!replaced) return;
+    const ConstMatrixView kept = options.hooks->kept(options.site);
+    if (kept.data == nullptr)
+      std::fill_n(factor.data, factor.elements(), Real{0});
+    else
+      kernels::mul_forward(factor, factor, kept);
   }
 };
 
@@ -161,7 +176,7 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
   const bool needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
   const std::int64_t of_backward = needs_grad ? sizes.queries * sizes.keys : 0;
   const MatrixView scratch = tape.scratch(1, std::max(sizes.d_key, sizes.d_value) * sizes.keys + of_backward);
-  const AttentionWeights weights(tape, sizes, options.dropout > 0);
+  const AttentionWeights weights(tape, sizes, options);
   return record(
       "attention", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {q.source, k.source, v.source},
       [=, &options](Var y) {
@@ -171,13 +186,8 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
         kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },
       [=, mask = options.mask](Var y) {
-        // Where weights were replaced and q and k share v's source, their blocks of its gradient must be
-        // zero.
-        const AttentionGradients gradients = *weights.replaced
-                                                 ? AttentionGradients{v.zeroed_grad_accumulator(), {}, {}}
-                                                 : grad_accumulators(v, q, k);
-        kernels::attention_backward(gradients, y.grad(), {q.value(), k.value(), v.value()}, weights.kept(),
-                                    scratch.data, sizes, mask, scale);
+        kernels::attention_backward(grad_accumulators(v, q, k), y.grad(), {q.value(), k.value(), v.value()},
+                                    weights.kept(), scratch.data, sizes, mask, scale);
       },
       attention_flops(sizes));
 }
@@ -205,7 +215,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
   Tape& tape = scores.tape();
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
   const MatrixView scratch = tape.scratch(1, needs_grad ? (sizes.d_value + sizes.queries) * sizes.keys : 0);
-  const AttentionWeights weights(tape, sizes, options.dropout > 0);
+  const AttentionWeights weights(tape, sizes, options);
   return record(
       "attend", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {scores, v.source},
       [=, &options](Var y) {
@@ -214,9 +224,8 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
         kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },
       [=](Var y) {
-        const GradientView dscores = *weights.replaced ? GradientView{} : scores.grad_accumulator();
-        kernels::attention_softmax_backward(dscores, v.grad_accumulator(), y.grad(), v.value(),
-                                            weights.kept(), scratch.data, sizes);
+        kernels::attention_softmax_backward(scores.grad_accumulator(), v.grad_accumulator(), y.grad(),
+                                            v.value(), weights.kept(), scratch.data, sizes);
       },
       attention_flops(sizes));
 }

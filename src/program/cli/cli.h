@@ -97,6 +97,7 @@ void add_eval(Command& program);
 void add_inspect(Command& program);  // and trace, patch, ablate
 void add_compare(Command& program);
 void add_generate(Command& program);
+void add_serve(Command& program);
 void add_gradcheck(Command& program);
 void add_bench(Command& program);
 void add_tasks(Command& program);

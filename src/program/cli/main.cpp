@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
     cli::add_inspect(program);
     cli::add_compare(program);
     cli::add_generate(program);
+    cli::add_serve(program);
     cli::add_gradcheck(program);
     cli::add_bench(program);
     cli::add_tasks(program);

@@ -232,6 +232,15 @@ void Dataset::fill(Split split, std::span<const std::int64_t> indices, Batch& ou
   }
 }
 
+void Dataset::fill(std::span<const Example> examples, Batch& out) const {
+  start(
+      Split::train, std::ssize(examples), [](std::int64_t) { return 0; }, false, out);
+  for (std::int64_t row = 0; row < out.sequences; ++row) {
+    out.example = examples[static_cast<std::size_t>(row)];
+    lay_out(row, out);
+  }
+}
+
 void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t first, std::int64_t count,
                         Batch& out) const {
   require<ShapeError>(step >= 0 && first >= 0 && count >= 0 && first <= batch && count <= batch - first,

@@ -100,12 +100,12 @@ void check_text(const std::filesystem::path& path, const std::string& text) {
                            path.string(), printable(text));
 }
 
-// Returns the JSON of the header, with a checksum of zeros.
-Json describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
-              const std::map<std::string, std::string>& metadata) {
+// Returns the header with its size, with a checksum of zeros if it has one.
+std::string describe(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
+                     const std::map<std::string, std::string>& metadata, bool has_checksum) {
   Json header = Json::object();  // null would crash where there is no memory to turn it into an object
-  auto& texts = header[kMetadataKey];
-  texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
+  auto& texts = header[kMetadataKey] = Json::object();
+  if (has_checksum) texts = {{kChecksumKey, std::string(kDigitCount, '0')}, {kAlgorithmKey, kAlgorithm}};
   for (const auto& [key, text] : metadata) {
     check_text(path, key);
     check_text(path, text);
@@ -129,7 +129,12 @@ Json describe(const std::filesystem::path& path, std::span<const NamedBytes> ten
     header[tensor.name] = {{"dtype", dtype.name}, {"shape", sizes}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  return header;
+  std::string text = json_text(header);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t size = text.size();
+  std::string out(sizeof size, '\0');
+  std::memcpy(out.data(), &size, sizeof size);
+  return out += text;
 }
 
 // Throws unless a header of this size fits into the rest of the file and the limit of the format.
@@ -159,21 +164,20 @@ SafetensorsHeader read_header(const Read& read, std::uint64_t file_size, const s
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedBytes> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  std::string text = json_text(describe(path, tensors, metadata));
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  const std::uint64_t size = text.size();
-  std::size_t whole = sizeof size + size;
+  std::string content = describe(path, tensors, metadata, true);
+  std::size_t whole = content.size();
   for (const NamedBytes& tensor : tensors) whole += tensor.bytes.size();
-  std::string content;
   content.reserve(whole);
-  content.resize(sizeof size);
-  std::memcpy(content.data(), &size, sizeof size);
-  content += text;
   for (const NamedBytes& tensor : tensors) {
     content.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
   }
   content.replace(kDigits, kDigitCount, hash_digits(content));
   write_file(path, content);
+}
+
+std::string safetensors_header(std::span<const NamedBytes> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  return describe("header", tensors, metadata, false);
 }
 
 std::map<std::string, std::string> read_safetensors_metadata(const InputFile& file, const std::string& name) {
@@ -284,20 +288,27 @@ std::vector<T> SafetensorsFile::values(const std::string& name) const {
   const Entry& e = entry(name);
   const std::string data = bytes(data_ + e.begin, e.end - e.begin);
   require<CheckpointError>(data.size() == e.end - e.begin, "{}: was cut while it was read; try again", name_);
-  if (e.dtype == DType::i64) return convert<std::int64_t, T>(data);
+  constexpr bool is_mask = sizeof(T) == 1;
+  if (is_mask && e.dtype == DType::boolean) return convert<std::uint8_t, T>(data);
+  if (!is_mask && e.dtype == DType::i64) return convert<std::int64_t, T>(data);
+  if (std::is_integral_v<T> && !is_mask && e.dtype == DType::i32) return convert<std::int32_t, T>(data);
   if constexpr (std::is_floating_point_v<T>) {
     if (e.dtype == DType::f64) return convert<double, T>(data);
     if (e.dtype == DType::f32) return convert<float, T>(data);
     if (e.dtype == DType::f16) return convert<Half, T>(data);
     if (e.dtype == DType::bf16) return convert<Bfloat, T>(data);
   }
-  throw CheckpointError(fmt::format(
-      "{}: tensor {}: elements of type {} cannot be read as {}", name_, printable(name), info(e.dtype).name,
-      std::is_floating_point_v<T> ? "real numbers; store F32 or F64" : "integers; store I64"));
+  throw CheckpointError(fmt::format("{}: tensor {}: elements of type {} cannot be read as {}", name_,
+                                    printable(name), info(e.dtype).name,
+                                    is_mask                       ? "a mask; store BOOL"
+                                    : std::is_floating_point_v<T> ? "real numbers; store F32 or F64"
+                                                                  : "integers; store I64"));
 }
 
 template std::vector<float> SafetensorsFile::values<float>(const std::string&) const;
 template std::vector<double> SafetensorsFile::values<double>(const std::string&) const;
 template std::vector<std::int64_t> SafetensorsFile::values<std::int64_t>(const std::string&) const;
+template std::vector<std::int32_t> SafetensorsFile::values<std::int32_t>(const std::string&) const;
+template std::vector<std::uint8_t> SafetensorsFile::values<std::uint8_t>(const std::string&) const;
 
 }  // namespace thimble

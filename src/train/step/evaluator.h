@@ -47,6 +47,7 @@ class Evaluator {
   ThreadPool& pool() { return pool_; }
   int threads() const { return pool_.threads(); }
   PackedWeights& packed_weights() { return packed_weights_; }
+  std::int64_t chunk_size() const { return chunk_size_; }  // sequences that are computed at once
 
   // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Checks for a
   // leak except on a finite training split, whose sequences the model was trained on. `predictions`, unless null,

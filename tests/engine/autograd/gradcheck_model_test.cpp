@@ -12,6 +12,7 @@
 
 #include "catch.h"
 #include "engine/ops/gradcheck_cases.h"
+#include "engine/ops/gradcheck_inputs.h"
 #include "thimble/engine/error.h"
 #include "thimble/engine/ops.h"
 #include "thimble/train/file.h"
@@ -206,6 +207,43 @@ TEST_CASE("the cases hold for other random weights too", "[autograd]") {
       for (const GradcheckResult& result : gradcheck(c.op, c.f, c.inputs, seed)) {
         CAPTURE(seed, c.op, c.variant, result.input, result.worst_error, result.reason);
         CHECK(result.verdict == ok);
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients flow through what is left of a site that is replaced in part", "[autograd]") {
+  // Replaces every third element.
+  struct Third : Hooks {
+    bool replace(Site, const Shape&, MatrixView value) override {
+      left = Tensor({value.rows, value.cols});
+      for (std::int64_t i = 0; i < value.elements(); ++i) {
+        left.data()[i] = i % 3 == 0 ? 0 : 1;
+        if (i % 3 == 0) value.data[i] = Real(0.25);
+      }
+      return true;
+    }
+    ConstMatrixView kept(Site) const override { return std::as_const(left).matrix(); }
+    Tensor left;
+  };
+  const std::vector<GradcheckInput> inputs{normal("q", {2, 4, 6}), normal("k", {2, 4, 6}),
+                                           normal("v", {2, 4, 6}), normal("scores", {2, 2, 4, 4})};
+  AttentionOptions options;
+  options.heads = options.kv_heads = 2;
+  for (const bool causal : {false, true}) {
+    options.mask.causal = causal;
+    for (const bool scores : {false, true}) {
+      CAPTURE(causal, scores);
+      Third weights, output;
+      options.hooks = &weights;
+      const auto f = [&](Tape&, std::span<const Var> in) {
+        const Var z = scores ? attend(in[3], in[2], options) : attention(in[0], in[1], in[2], options);
+        return hook_point(&output, {SiteKind::head_output}, z);
+      };
+      for (const GradcheckResult& result : gradcheck("replaced in part", f, inputs)) {
+        CAPTURE(result.input, result.analytic, result.numeric, result.reason);
+        const bool reads = result.input == "v" || (result.input == "scores") == scores;
+        CHECK((result.verdict == ok) == reads);
       }
     }
   }

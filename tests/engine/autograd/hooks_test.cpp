@@ -10,6 +10,7 @@
 #include "engine/model/transformer.h"
 #include "rounding.h"
 #include "thimble/engine/error.h"
+#include "thimble/engine/ops.h"
 
 using namespace thimble;
 
@@ -105,11 +106,13 @@ TEST_CASE("every site of a pass is observed, in order, with its shape", "[autogr
   const Transformer m = model(false);
   Recorder recorder;
   const TrainingPass run(m, &recorder);
-  std::vector<Site> expected{{SiteKind::embedding}};
+  std::vector<Site> expected{{SiteKind::tokens}, {SiteKind::embedding}};
   for (const std::int32_t layer : {0, 1})
     for (const SiteKind kind :
-         {SiteKind::projections, SiteKind::attention_weights, SiteKind::head_output, SiteKind::residual_mid,
-          SiteKind::feed_forward_input, SiteKind::feed_forward_output, SiteKind::residual_out})
+         {SiteKind::projections, SiteKind::attention_weights, SiteKind::head_output,
+          SiteKind::attention_output, SiteKind::residual_mid, SiteKind::feed_forward_input,
+          SiteKind::feed_forward_pre, SiteKind::feed_forward_post, SiteKind::feed_forward_output,
+          SiteKind::residual_out})
       expected.push_back({kind, layer});
   expected.insert(expected.end(), {{SiteKind::encoder_output}, {SiteKind::logits}});
   CHECK((recorder.order == expected));
@@ -230,7 +233,7 @@ TEST_CASE("a replacement leaves no trace in the next pass", "[autograd]") {
   CHECK(after.gradients == before.gradients);
 }
 
-TEST_CASE("a replaced value is a constant of the tape", "[autograd]") {
+TEST_CASE("a replaced value is a leaf of the tape", "[autograd]") {
   struct Doubler : Hooks {
     bool replace(Site, const Shape&, MatrixView value) override {
       for (std::int64_t i = 0; i < value.elements(); ++i) value.data[i] *= 2;
@@ -242,10 +245,12 @@ TEST_CASE("a replaced value is a constant of the tape", "[autograd]") {
   const Var y = hook_point(&doubler, {SiteKind::embedding}, x);
   CHECK(y.value().data[1] == 8);
   CHECK(x.value().data[1] == 4);
-  CHECK_FALSE(y.needs_grad());
   const Var untouched = hook_point(nullptr, {SiteKind::embedding}, x);
   CHECK(untouched.value().data == x.value().data);
   CHECK(tape.nodes() == 2);  // without hooks nothing is recorded
+  tape.backward(mul(y, y), Tensor({1, 2}, {1, 1}).matrix());
+  CHECK(y.grad().data[1] == 16);
+  CHECK(x.grad().data[1] == 0);
 }
 
 TEST_CASE("positions of a site are parts of one value", "[autograd]") {

@@ -272,7 +272,7 @@ TEST_CASE("attention keeps weights for hooks, and those of short sequences", "[o
   CHECK(bytes(100, true) != bytes(100, false));
   for (const std::optional<bool> keep_weights : {std::optional<bool>(), std::optional(false)}) {
     tests::Capture capture;
-    CHECK(bytes(1024, keep_weights, &capture) == bytes(1024, true));
+    CHECK(bytes(1024, keep_weights, &capture) > 3 * bytes(1024, true) / 2);  // hooks may replace them
     CHECK(capture.value().shape() == Shape{1, 1, 1024, 1024});
   }
 }

@@ -1,0 +1,319 @@
+"""A trained model that answers for its arrays: logits, activations, attention, gradients, with replaced values."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import fnmatch
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _server
+
+np: Any = None
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class Tokens:
+    """Sequences as ids, with their lengths; of data also the labels, -1 where there is none, and their places in the data
+    file. sources: those of an encoder-decoder. data[:10] and data[[3, 1]] are some of them."""
+
+    ids: Any
+    lengths: Any = None
+    labels: Any = None
+    sources: Any = None
+    source_lengths: Any = None
+    where: Any = None
+
+    def __iter__(self) -> Iterator[Any]:  # so that one can write tokens, labels = data
+        return iter((self, self.labels))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: Any) -> "Tokens":
+        chosen = np.arange(len(self))[rows].reshape(-1)
+        return Tokens(**{name: np.asarray(x)[chosen] for name, x in vars(self).items() if x is not None})
+
+    def __repr__(self) -> str:
+        return f"Tokens of {len(self)} sequences{', with labels' if self.labels is not None else ''}"
+
+    def _arrays(self, labels: bool) -> Dict[str, Any]:
+        names = ("ids", "lengths", "sources", "source_lengths", *(["labels"] if labels else []))
+        return {name: _integers(name, x) for name in names for x in [getattr(self, name)] if x is not None}
+
+
+class Cache(Dict[str, Any]):
+    """Arrays by the name of their site."""
+
+    def __missing__(self, name: str) -> Any:
+        close = difflib.get_close_matches(name, self, 1)
+        raise KeyError(f"{name}: is not in the cache{f', did you mean {close[0]}?' if close else '; name it in names'}")
+
+
+def _integers(name: str, x: Any) -> Any:
+    array = np.asarray(x)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name}: must be integers, not {array.dtype}")
+    out = np.ascontiguousarray(array, "<i4")
+    if array.dtype != out.dtype and not (out == array).all():
+        raise ValueError(f"{name}: holds {array[out != array][0]}, which is too large")
+    return out
+
+
+def _floats(x: Any) -> Any:
+    array = np.asarray(x)
+    return np.ascontiguousarray(array, array.dtype if array.dtype.str in ("<f4", "<f8") else "<f8")
+
+
+def _texts(x: Any) -> Optional[List[str]]:
+    """The texts that this is, a text or many, or nothing."""
+    if isinstance(x, str):
+        return [x]
+    if x is None or isinstance(x, (Tokens, Mapping)):
+        return None
+    return list(x) if len(x) > 0 and isinstance(next(iter(x)), str) else None
+
+
+class Model:
+    """A model that answers for its arrays. run.model() makes it; its process starts with the first call and ends with
+    close(), or when nobody knows the model any more; after that, or when the process has died, a call starts another.
+
+    Sequences are texts, ids (B, T), a list of lists of ids of any lengths, or Tokens. replace={site: value} puts values in
+    place of those of sites: 0, or an array of the site's shape, or one that broadcasts to it; or (value, {"head": 0,
+    "position": [1, 2], "mask": array}) for a part. It may also be a list of (site, value), applied in order. Calls may come
+    from several threads.
+    """
+
+    def __init__(self, arguments: Sequence[str]):
+        global np
+        np = _server.numpy()
+        self._server = _server.Server(arguments)
+        self._tensors: Dict[str, Any] = {}  # of the file of weights, once they were read
+
+    def __call__(self, x: Any, *, replace: Any = None) -> Any:
+        """The logits (B, T, V), or (B, V) of a model with one output for each sequence."""
+        return self._forward(self._batch(x), ["logits"], replace)["logits"]
+
+    def run_with_cache(self, x: Any, names: Union[str, Sequence[str]] = "*", *, replace: Any = None) -> Tuple[Any, Cache]:
+        """The logits, and the arrays of sites; * in a name stands for any characters."""
+        wanted = _texts(names) or list(names)
+        out = self._forward(self._batch(x), [*wanted, "logits"], replace)
+        logits = out["logits"]
+        if not any(fnmatch.fnmatchcase("logits", name) for name in wanted):
+            del out["logits"]
+        return logits, Cache(out)
+
+    def loss(self, x: Any, targets: Any = None, *, replace: Any = None) -> Any:
+        """The loss of each label in nats, NaN where there is none. targets: texts, or labels as data() has them."""
+        return self._forward(self._labelled(x, targets), ["loss"], replace, labels=True)["loss"]
+
+    def gradients(self, x: Any, targets: Any = None, names: Union[str, Sequence[str]] = (), *, cotangent: Any = None,
+                  replace: Any = None) -> Tuple[float, Dict[str, Any]]:
+        """The mean loss over all labels, and its derivatives by the values of sites and parameters. With a cotangent, an
+        array of the logits' shape, their product with it takes the place of the loss.
+
+        A replaced value is a leaf: its derivative is that by the value that was put there.
+        """
+        wanted, whole = _texts(names) or list(names), {"gradient." + one["name"] for one in self.parameters}
+        if cotangent is None:
+            out = self._forward(self._labelled(x, targets), ["loss"], replace, True, {"gradients": wanted}, {}, whole)
+            value = np.nanmean(out.pop("loss"))
+        else:
+            cotangent = _floats(cotangent)
+            request = {"gradients": wanted, "cotangent": "cotangent"}
+            out = self._forward(self._batch(x), ["logits"], replace, False, request, {"cotangent": cotangent}, whole)
+            value = np.nansum(out.pop("logits") * cotangent)
+        return float(value), {name[len("gradient."):]: array for name, array in out.items()}
+
+    def data(self, split: str = "test", sequences: Union[int, Sequence[int]] = 1000, *, first: int = 0) -> Tokens:
+        """The first sequences of a split, from `first` on, or those of the given numbers, with their labels."""
+        request: Dict[str, Any] = {"do": "data", "split": split}
+        if np.ndim(sequences):
+            request["indices"] = _integers("sequences", sequences).tolist()
+        else:
+            request.update(first=int(first), count=int(sequences))  # type: ignore[arg-type]
+        reply, arrays = self._server.ask(request)
+        return Tokens(**arrays, where=np.array(reply["where"]))
+
+    def tokens(self, texts: Union[str, Sequence[str]], targets: Union[str, Sequence[str], None] = None) -> Tokens:
+        """The ids of texts; with targets, or of a model of text, the labels, too."""
+        request = {"do": "tokens", "texts": _texts(texts) or list(texts)}
+        if targets is not None:
+            request["targets"] = _texts(targets) or list(targets)
+        return Tokens(**self._server.ask(request)[1])
+
+    def texts(self, ids: Any, lengths: Any = None) -> List[str]:
+        """The texts of ids, or of Tokens."""
+        batch = self._batch(ids)
+        batch = batch if lengths is None else dataclasses.replace(batch, lengths=lengths)
+        return self._server.ask({"do": "texts"}, batch._arrays(False))[0]["texts"]
+
+    @property
+    def description(self) -> Dict[str, Any]:
+        """All that the program says of the model, see docs/serve.md."""
+        return self._server.description
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        return self.description["config"]
+
+    @property
+    def vocabulary(self) -> List[str]:
+        """The tokens, by id."""
+        return self.description["vocabulary"]
+
+    @property
+    def sites(self) -> List[Dict[str, Any]]:
+        """What has an array, in the order of a forward pass: name, shape, meaning."""
+        return self.description["sites"]
+
+    @property
+    def parameters(self) -> List[Dict[str, Any]]:
+        """name and shape of each parameter; run.weights has their values."""
+        return self.description["parameters"]
+
+    @property
+    def W_E(self) -> Any:
+        """The embedding of tokens (vocabulary, d_model)."""
+        return self._weight("token_embedding.weight")
+
+    @property
+    def W_U(self) -> Any:
+        """From the residual stream to the logits (d_model, outputs)."""
+        return self._weight("token_embedding.weight" if self.config["model"]["output"]["tied"] else "output.weight").T
+
+    @property
+    def W_Q(self) -> Any:
+        """Of queries (layers, heads, d_model, d_key). Keys and values that heads share are repeated for each."""
+        return self._projections("q")
+
+    @property
+    def W_K(self) -> Any:
+        return self._projections("k")
+
+    @property
+    def W_V(self) -> Any:
+        return self._projections("v")
+
+    @property
+    def W_O(self) -> Any:
+        """Of the outputs of heads (layers, heads, d_value, d_model)."""
+        heads, columns = self._heads("z")
+        rows = [self._weight(f"encoder.layers.{layer}.self_attn.out_proj.weight", heads * columns).T
+                for layer in range(self.config["model"]["layers"])]
+        return np.stack([x.reshape(heads, columns, -1) for x in rows])
+
+    def _heads(self, which: str) -> List[int]:
+        """How many heads of how many columns a site has."""
+        shape = next((x["shape"] for x in self.sites if x["name"] == f"blocks.0.attn.hook_{which}"), None)
+        if shape is None:
+            raise ValueError("matrices by head are those of an encoder with attention, which this model is not; "
+                             "run.weights has its parameters")
+        return [int(x) for x in shape.strip("()").split(", ")[2:]]
+
+    def _projections(self, which: str) -> Any:
+        sizes = [self._heads(x) for x in "qkv"]
+        ends = np.cumsum([heads * columns for heads, columns in sizes])
+        (heads, columns), end, out = sizes["qkv".index(which)], ends["qkv".index(which)], []
+        for layer in range(self.config["model"]["layers"]):
+            name = f"encoder.layers.{layer}.self_attn.in_proj_weight"
+            all_rows = self._weight(name)
+            if len(all_rows) != ends[-1]:
+                raise ValueError(f"{name}: does not have rows for queries, keys and values; run.weights has the parameters")
+            x = all_rows[end - heads * columns:end].reshape(heads, columns, -1).transpose(0, 2, 1)
+            out.append(np.repeat(x, sizes[0][0] // heads, axis=0))
+        return np.stack(out)
+
+    def _weight(self, name: str, columns: Optional[int] = None) -> Any:
+        from .safetensors_file import read
+
+        path = self.description["weights"]
+        if not self._tensors:
+            self._tensors = read(path)[0]
+        x = self._tensors.get(name)
+        if x is None or (columns is not None and x.shape[1] != columns):
+            of = "" if columns is None else f" of {columns} columns"
+            raise ValueError(f"{path}: has no {name}{of}, which this needs; run.weights has what there is")
+        return x
+
+    def _batch(self, x: Any) -> Tokens:
+        if isinstance(x, Tokens):
+            return x
+        if isinstance(x, np.ndarray):
+            ids = _integers("ids", x)
+            return Tokens(ids[None] if ids.ndim == 1 else ids)
+        if isinstance(x, Mapping):
+            return Tokens(**x)
+        texts = _texts(x)
+        if texts is not None:
+            return self.tokens(texts)
+        lengths = [len(row) for row in x if hasattr(row, "__len__")] if isinstance(x, (list, tuple)) else []
+        if len(set(lengths)) < 2:
+            return self._batch(np.asarray(x))
+        padded = np.zeros((len(x), max(lengths)), "<i4")
+        for to, row in zip(padded, x):
+            to[:len(row)] = _integers("ids", row)
+        return Tokens(padded, np.array(lengths, "<i4"))
+
+    def _labelled(self, x: Any, targets: Any) -> Tokens:
+        texts, answers = _texts(x), _texts(targets)
+        if answers is not None and texts is None:
+            raise ValueError("targets that are texts need inputs that are texts; with ids give labels, an array of ids")
+        batch = self.tokens(texts, answers) if texts is not None else self._batch(x)
+        if targets is not None and answers is None:
+            batch = dataclasses.replace(batch, labels=targets)
+        if batch.labels is None:
+            raise ValueError("there are no labels; give targets: a text for each input, as in [\"3 1 4\"], [\"4 1 3\"], or "
+                             "labels, an array of ids with -1 where there is none; or give what data() returns")
+        return batch
+
+    def _forward(self, batch: Tokens, names: Sequence[str], replace: Any, labels: bool = False,
+                 keys: Mapping[str, Any] = {}, more: Mapping[str, Any] = {}, whole: Collection[str] = ()) -> Dict[str, Any]:
+        arrays = {**batch._arrays(labels), **more}
+        request: Dict[str, Any] = {"do": "forward", "return": names, **keys}
+        if replace:
+            pairs = replace.items() if isinstance(replace, Mapping) else replace
+            request["replace"] = [self._replacement(i, site, value, arrays) for i, (site, value) in enumerate(pairs)]
+        return self._server.ask(request, arrays, whole)[1]
+
+    def _replacement(self, i: int, site: str, value: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
+        """A replacement, whose arrays are added to those of the request."""
+        value, where = value if isinstance(value, tuple) else (value, {})
+        out: Dict[str, Any] = {"site": site}
+        if not (np.ndim(value) == 0 and value == 0):
+            out["values"] = f"value {i} of {site}"
+            arrays[out["values"]] = self._broadcast(site, _floats(value), arrays)
+        for key, x in where.items():
+            if key == "mask":
+                if np.asarray(x).dtype.kind != "b":
+                    raise TypeError(f"replace {site}: mask must be booleans, not {np.asarray(x).dtype}")
+                out["mask"] = f"mask {i} of {site}"
+                arrays[out["mask"]] = self._broadcast(site, np.ascontiguousarray(x), arrays)
+            elif key in ("head", "position"):
+                out[key + "s"] = _integers(key, np.atleast_1d(x)).tolist()
+            else:
+                raise ValueError(f"replace {site}: there is no {key!r}; it is head, position or mask")
+        return out
+
+    def _broadcast(self, site: str, x: Any, arrays: Mapping[str, Any]) -> Any:
+        """Repeats what has too few elements for a site; what does not fit is left for the program to refuse."""
+        shape = next((one["shape"] for one in self.sites if one["name"] == site), "()").strip("()").split(", ")
+        sizes = {"B": len(x) if x.ndim == len(shape) else 1,
+                 **{key: arrays[name].shape[-1] for key, name in (("T", "ids"), ("S", "sources")) if name in arrays}}
+        with contextlib.suppress(ValueError):
+            return np.ascontiguousarray(np.broadcast_to(x, [int(sizes.get(n, n)) for n in shape]))
+        return x
+
+    def close(self) -> None:
+        """Ends the process; a call starts another."""
+        self._server.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Model({self._server.arguments!r})"

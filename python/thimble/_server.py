@@ -1,0 +1,217 @@
+"""The process `thimble serve`, which answers for a model's arrays; messages are those of docs/serve.md."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import weakref
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from . import _program
+
+Reply = Tuple[Dict[str, Any], Dict[str, Any]]  # and its arrays
+np: Any = None
+_TYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "BOOL": "|b1"}
+_NAMES = {code: name for name, code in _TYPES.items()}
+_SMALL = 1 << 16  # bytes that a pipe takes at once
+_SET_SIZE = 1031  # F_SETPIPE_SZ of Linux
+
+
+def numpy() -> Any:
+    """NumPy, which is imported when it is needed, as the package does without."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("the model's arrays need NumPy; install it: pip install numpy") from error
+    return numpy
+
+
+def _bytes(array: Any) -> memoryview:
+    return array.reshape(-1).view("u1").data
+
+
+class _Process:
+    """A process that serves, with the bytes of its replies that were read ahead, and what it says in a file, since nobody
+    reads a pipe while it works."""
+
+    def __init__(self, arguments: Sequence[str]):
+        self.command = [_program.program(), *arguments]
+        self.said = tempfile.TemporaryFile()
+        # In a session of its own, as Ctrl-C at a prompt does not concern it; it ends with its input.
+        self.process = subprocess.Popen(self.command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.said, start_new_session=True)
+        self.streams = [stream for stream in (self.process.stdin, self.process.stdout) if stream is not None]
+        self.requests, self.replies = [stream.fileno() for stream in self.streams]
+        self.ahead = memoryview(b"")
+        for stream in (self.requests, self.replies):
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(stream, _SET_SIZE, 1 << 20)  # large arrays are twice as fast
+
+    def ask(self, request: Any, arrays: Mapping[str, Any], whole: Collection[str]) -> Reply:
+        """See Server.ask. Raises EOFError or BrokenPipeError when the process ends."""
+        self.send(request, arrays)
+        out: Dict[str, Any] = {}
+        while True:
+            header = json.loads(self._take(int.from_bytes(self._take(8), "little")).decode())
+            reply = json.loads(header.pop("__metadata__")["thimble"])
+            first, last = reply.get("rows", (0, 0))
+            for name, entry in sorted(header.items(), key=lambda one: one[1]["data_offsets"]):
+                code, shape = _TYPES[entry["dtype"]], entry["shape"]
+                in_parts = "rows" in reply and name not in whole
+                if name not in out:
+                    out[name] = np.empty((len(arrays["ids"]), *shape[1:]) if in_parts else shape, code)
+                self._fill(_bytes(out[name][first:last] if in_parts else out[name]))
+            if reply.get("last", True):
+                return reply, out
+
+    def send(self, request: Any, arrays: Mapping[str, Any]) -> None:
+        entries, end = [f'"__metadata__":{{"thimble":{json.dumps(json.dumps(request))}}}'], 0
+        for name, array in arrays.items():
+            begin, end = end, end + array.nbytes
+            entries.append(f'{json.dumps(name)}:{{"dtype":"{_NAMES[array.dtype.str]}","shape":{list(array.shape)},'
+                           f'"data_offsets":[{begin},{end}]}}')
+        text = f"{{{','.join(entries)}}}".encode()
+        parts: List[Any] = [len(text).to_bytes(8, "little"), text, *map(_bytes, arrays.values())]
+        for part in [b"".join(parts)] if end < _SMALL else parts:
+            view = memoryview(part)
+            while len(view):
+                view = view[os.write(self.requests, view):]
+
+    def _take(self, count: int) -> bytes:
+        while len(self.ahead) < count:
+            more = os.read(self.replies, _SMALL)
+            if not more:
+                raise EOFError
+            self.ahead = memoryview(bytes(self.ahead) + more if len(self.ahead) else more)
+        taken, self.ahead = bytes(self.ahead[:count]), self.ahead[count:]
+        return taken
+
+    def _fill(self, view: memoryview) -> None:
+        done = min(len(view), len(self.ahead))
+        view[:done], self.ahead = self.ahead[:done], self.ahead[done:]
+        while done < len(view):
+            count = os.readv(self.replies, [view[done:]])
+            if not count:
+                raise EOFError
+            done += count
+
+    def lines(self) -> List[str]:
+        """What it has said."""
+        file = self.said.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace").splitlines()
+
+    def end(self, patience: float = 0) -> Tuple[int, List[str]]:
+        """Waits so many seconds for its end, then kills it; returns its status and what it said."""
+        try:
+            if patience:
+                self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self.process.kill()
+            status, lines = self.process.wait(), self.lines()
+            self._close()
+        return status, lines
+
+    def forget(self) -> None:
+        """Leaves it to the process that this one was forked from."""
+        self.process.returncode = 0  # so that nobody waits for it
+        self._close()
+
+    def _close(self) -> None:
+        for stream in (*self.streams, self.said):
+            stream.close()
+
+
+class Server:
+    """Asks a process, which starts with the first question. When it has died, the next question starts another.
+
+    May be asked by several threads; a process that was forked starts another for itself.
+    """
+
+    _process: Optional[_Process] = None
+
+    def __init__(self, arguments: Sequence[str]):
+        global np
+        np = numpy()
+        self.arguments = list(arguments)
+        self.lock = threading.RLock()
+        self._description: Dict[str, Any] = {}
+        _servers.add(self)
+
+    def ask(self, request: Any, arrays: Mapping[str, Any] = {}, whole: Collection[str] = ()) -> Reply:
+        """The reply and its arrays, of which those not in `whole` come a few rows at a time.
+
+        Raises InputError for a request that is refused, ThimbleError if the process dies. Any other exception, such as
+        KeyboardInterrupt, ends the process.
+        """
+        with self.lock:
+            return self._exchange(self._process or self._open(), request, arrays, whole)
+
+    @property
+    def description(self) -> Dict[str, Any]:
+        with self.lock:
+            if not self._description:
+                self._open()
+            return self._description
+
+    def _open(self) -> _Process:
+        process = _Process(self.arguments)
+        description = self._exchange(process, {"do": "describe"}, {}, ())[0]
+        description["weights"] = os.path.abspath(description["weights"])
+        self._description, self._process = description, process
+        _program.warn(process.lines())
+        return process
+
+    def _exchange(self, process: _Process, request: Any, arrays: Mapping[str, Any], whole: Collection[str]) -> Reply:
+        try:
+            reply, out = process.ask(request, arrays, whole)
+        except (BrokenPipeError, EOFError):
+            self._process = None
+            raise _program.failure(*process.end(patience=2), process.command) from None
+        except BaseException:  # the place in the stream of replies is lost
+            self._process = None
+            process.end()
+            raise
+        if not reply["ok"]:
+            if reply["error"]["type"] == "FileError":  # it ends now
+                self._process = None
+                process.end(patience=2)
+            raise _program.InputError(reply["error"]["message"], 2, process.command)
+        return reply, out
+
+    def close(self) -> None:
+        """Ends the process."""
+        with self.lock:
+            process, self._process = self._process, None
+            if process is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    process.send({"do": "close"}, {})  # since a fork may hold its input open
+                process.end(patience=2)
+
+    def forked(self) -> None:
+        """Leaves the process to the parent of this one."""
+        process, self._process, self.lock = self._process, None, threading.RLock()
+        if process is not None:
+            process.forget()
+
+    def __del__(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(Exception):
+                self.close()
+
+
+_servers: "weakref.WeakSet[Server]" = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for server in list(_servers):
+        server.forked()
+
+
+os.register_at_fork(after_in_child=_forked)

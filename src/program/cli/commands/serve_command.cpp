@@ -1,0 +1,20 @@
+#include <unistd.h>
+
+#include <memory>
+
+#include "program/cli/cli.h"
+#include "program/serve/serve.h"
+
+namespace thimble::cli {
+
+void add_serve(Command& program) {
+  Command& command = program.add_command("serve", "Answer requests for a model's arrays, see docs/serve.md");
+  auto model = std::make_shared<ModelArguments>();
+  model->add_to(command);
+  command.action([model] {
+    serve(model->open(), STDIN_FILENO, STDOUT_FILENO);
+    return kDone;
+  });
+}
+
+}  // namespace thimble::cli

@@ -1,0 +1,124 @@
+"""Runs the clients that docs/serve.md shows, and tries to break the protocol.
+
+Usage: serve_test.py THIMBLE_BINARY SOURCE_DIR
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+os.symlink(program, "thimble")
+os.environ["PATH"] = folder.name + os.pathsep + os.environ["PATH"]
+subprocess.run([program, "train", "reverse", "train.steps=3", "train.schedule.warmup=1", "--out", "run", "--quiet"], check=True)
+blocks = re.findall(r"```(python|js)\n(.*?)```", (source / "docs/serve.md").read_text("utf-8"), re.S)
+assert [language for language, _ in blocks] == ["python", "js"]
+for language, text in blocks:
+    runner = sys.executable if language == "python" else shutil.which("node")
+    if runner is None:
+        print("serve_test: node is not installed; its client was not run")
+        continue
+    pathlib.Path("client.cjs" if language == "js" else "client.py").write_text(text, "utf-8")
+    said = subprocess.run([runner, "client.cjs" if language == "js" else "client.py", "run"], capture_output=True, text=True,
+                          timeout=60)
+    assert said.returncode == 0, said.stderr
+    assert dict(line.split() for line in said.stdout.splitlines()) == {"logits": "50", "blocks.0.attn.hook_pattern": "25"}, said.stdout
+
+
+def message(request, header=(), data=b""):
+    text = json.dumps({"__metadata__": {"thimble": request if isinstance(request, str) else json.dumps(request)}, **dict(header)}).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def answers(sent, status):
+    """Sends bytes, and returns the replies; the program must end with that status in time."""
+    with open("sent", "wb") as file:
+        file.write(sent)
+    with open("sent", "rb") as file:
+        said = subprocess.run([program, "serve", "run"], stdin=file, capture_output=True, timeout=60)
+    assert said.returncode == status, (said.returncode, said.stderr, sent[:200])
+    if status == 0:
+        assert said.stderr == b"", said.stderr
+    out, replies = said.stdout, []
+    while out:
+        size = struct.unpack("<Q", out[:8])[0]
+        header = json.loads(out[8:8 + size])
+        replies.append(json.loads(header.pop("__metadata__")["thimble"]))
+        out = out[8 + size + max((t["data_offsets"][1] for t in header.values()), default=0):]
+    return replies
+
+
+ids = {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 8]}}
+good = message({"do": "forward"}, ids, struct.pack("<2i", 1, 2))
+assert [reply["ok"] for reply in answers(good, 0)] == [True]
+assert answers(b"", 0) == []
+assert answers(message({"do": "close"}) + b"rest", 0) == [{"ok": True}]
+
+# An error is answered, and what follows it, too.
+for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), message({"do": "forward"}), message({"do": "forward", "retrun": []}, ids, bytes(8)),
+            message({"do": "forward", "return": "logits"}, ids, bytes(8)), message({"do": "data", "split": "tests"}),
+            message({"do": "data", "indices": [-1]}), message({"do": "data", "first": 10 ** 6}), message({"do": "tokens", "texts": ["1 x"]}),
+            message({"do": "tokens", "texts": [""]}), message({"do": "tokens", "texts": ["1"], "targets": ["1", "2"]}),
+            message({"do": "tokens", "texts": ["1 2"], "targets": ["1"]}),
+            message({"do": "forward", "replace": [1]}, ids, bytes(8)), message({"do": "forward", "replace": [{"site": "logits", "valeus": "x"}]}, ids, bytes(8)),
+            message({"do": "forward"}, {"ids": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, bytes(8)),
+            message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
+            message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 3], "data_offsets": [0, 8]}}, bytes(8)),
+            message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [0, 2], "data_offsets": [0, 0]}}, b""),
+            message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2, 0], "data_offsets": [0, 0]}}, b""),
+            message({"do": "forward"}, ids, struct.pack("<2i", 1, -7)), message({"do": "texts"}, ids, struct.pack("<2i", 1, 99))]:
+    first, second = answers(bad + good, 0)
+    assert not first["ok"] and first["error"]["message"] and first["error"]["problems"], first
+    assert second["ok"], (bad, second)
+
+# Where the place of the next message is lost, the program says so and ends.
+for lost in [b"x", struct.pack("<Q", 0), struct.pack("<Q", 2 ** 63), good[:20], good[:-1], struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n"]:
+    replies = answers(good + lost, 2)
+    assert [reply["ok"] for reply in replies] == [True, False], replies
+
+# Random damage never hangs, kills or silences it.
+dice = random.Random(7)
+for _ in range(150):
+    damaged = bytearray(message({"do": "forward", "return": ["*"], "gradients": ["*"]}, ids, struct.pack("<2i", 1, 2)))
+    for _ in range(dice.randint(1, 4)):
+        damaged[dice.randrange(len(damaged))] = dice.randrange(256)
+    with subprocess.Popen([program, "serve", "run"], stdin=-1, stdout=-1, stderr=-1) as process:
+        process.communicate(bytes(damaged), timeout=60)
+        assert process.returncode in (0, 2), (process.returncode, bytes(damaged))
+
+# It ends with its input and with its terminal, and leaves nothing behind.
+before = sorted(pathlib.Path("run").rglob("*"))
+for how in ["input", "hangup", "output"]:
+    process = subprocess.Popen([program, "serve", "run"], stdin=-1, stdout=-1, stderr=subprocess.DEVNULL)
+    process.stdin.write(good)
+    process.stdin.flush()
+    process.stdout.read(8)
+    if how == "input":
+        process.stdin.close()
+    elif how == "hangup":
+        process.send_signal(signal.SIGHUP)
+    else:
+        process.stdout.close()
+        try:
+            for _ in range(2000):
+                process.stdin.write(good)
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass
+    limit = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert process.poll() is not None, how
+assert sorted(pathlib.Path("run").rglob("*")) == before
+print("serve_test: ok")
