@@ -229,6 +229,8 @@ class Model:
         from .safetensors_file import read
 
         path = self.description["weights"]
+        if path is None:
+            raise ValueError("weights before training are in no file")
         if not self._tensors:
             self._tensors = read(path)[0]
         x = self._tensors.get(name)

@@ -163,7 +163,8 @@ class Server:
     def _open(self) -> _Process:
         process = _Process(self.arguments)
         description = self._exchange(process, {"do": "describe"}, {}, ())[0]
-        description["weights"] = os.path.abspath(description["weights"])
+        if description["weights"] is not None:
+            description["weights"] = os.path.abspath(description["weights"])
         self._description, self._process = description, process
         _program.warn(process.lines())
         return process

@@ -41,12 +41,12 @@ def message(request, header=(), data=b""):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def answers(sent, status):
+def answers(sent, status, *options):
     """Sends bytes, and returns the replies; the program must end with that status in time."""
     with open("sent", "wb") as file:
         file.write(sent)
     with open("sent", "rb") as file:
-        said = subprocess.run([program, "serve", "run"], stdin=file, capture_output=True, timeout=60)
+        said = subprocess.run([program, "serve", "run", *options], stdin=file, capture_output=True, timeout=60)
     assert said.returncode == status, (said.returncode, said.stderr, sent[:200])
     if status == 0:
         assert said.stderr == b"", said.stderr
@@ -64,6 +64,9 @@ good = message({"do": "forward"}, ids, struct.pack("<2i", 1, 2))
 assert [reply["ok"] for reply in answers(good, 0)] == [True]
 assert answers(b"", 0) == []
 assert answers(message({"do": "close"}) + b"rest", 0) == [{"ok": True}]
+
+described = [answers(message({"do": "describe"}), 0, *options)[0]["weights"] for options in [(), ("--checkpoint", "init")]]
+assert described == ["run/checkpoints/final.safetensors", None], described
 
 # An error is answered, and what follows it, too.
 for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), message({"do": "forward"}), message({"do": "forward", "retrun": []}, ids, bytes(8)),

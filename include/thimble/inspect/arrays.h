@@ -67,8 +67,8 @@ class ModelArrays {
   std::vector<ArraySite> sites_;
 };
 
-// Opens a trained model, in the precision of its config. Throws as Evaluator does.
-std::unique_ptr<ModelArrays> open_arrays(const ModelSource&);
+// Opens a model in the precision of its config, trained or as its training began. Throws as Evaluator does.
+std::unique_ptr<ModelArrays> open_arrays(const ModelSource&, bool trained = true);
 
 // Returns the batch of texts as their user types them, with the labels that follow from targets, one for each text, or
 // from the text itself; no labels otherwise. T is the longest. Throws DataError with the number of the text.

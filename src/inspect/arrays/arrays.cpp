@@ -95,8 +95,8 @@ std::vector<std::string> matching(const std::vector<std::string>& names, const s
   throw DataError(fmt::format("there is no site {}{}", printable(pattern), did_you_mean(pattern, endings)));
 }
 
-std::unique_ptr<ModelArrays> open_arrays(const ModelSource& model) {
-  return with_precision(model.config, [&]<class R>() { return make_arrays<R>(model); });
+std::unique_ptr<ModelArrays> open_arrays(const ModelSource& model, bool trained) {
+  return with_precision(model.config, [&]<class R>() { return make_arrays<R>(model, trained); });
 }
 
 Batch batch_of_texts(const ModelSource& model, const Dataset& data, std::span<const std::string> texts,

@@ -53,7 +53,8 @@ void clear_padding(std::vector<std::int32_t>& rows, const std::vector<std::int32
 
 class Arrays : public ModelArrays {
  public:
-  explicit Arrays(const ModelSource& source) : evaluator_(source.config, *source.open()) {
+  Arrays(const ModelSource& source, bool trained) : evaluator_(source.config, *source.open()) {
+    if (!trained) evaluator_.model().init(source.config.train.seed);
     sites_ = array_sites(source.config.model, evaluator_.model().outputs());
     for (const ArraySite& site : sites_) names_.push_back(site.name);
     gradients_ = names_;
@@ -282,8 +283,8 @@ class Arrays : public ModelArrays {
 }  // namespace THIMBLE_PRECISION
 
 template <>
-std::unique_ptr<ModelArrays> make_arrays<Real>(const ModelSource& model) {
-  return std::make_unique<Arrays>(model);
+std::unique_ptr<ModelArrays> make_arrays<Real>(const ModelSource& model, bool trained) {
+  return std::make_unique<Arrays>(model, trained);
 }
 
 }  // namespace thimble

@@ -8,7 +8,7 @@
 namespace thimble {
 
 template <class R>
-std::unique_ptr<ModelArrays> make_arrays(const ModelSource& model);
+std::unique_ptr<ModelArrays> make_arrays(const ModelSource& model, bool trained);
 
 // Returns those of `names` that match a pattern, in which * stands for any characters. Throws DataError if none does.
 std::vector<std::string> matching(const std::vector<std::string>& names, const std::string& pattern);

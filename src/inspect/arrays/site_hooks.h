@@ -43,8 +43,7 @@ class SiteHooks : public Hooks {
 
   Cells cells(const ArraySite& site) const { return {site, sequences_, plan_.length, plan_.source}; }
 
-  // With gradients all values are copied: one may have other readers than those after its site, and what is asked for
-  // must not change the order in which gradients are summed.
+  // With gradients all values are copied, as one may have other readers than those after its site.
   bool may_replace(Site site) const override {
     return (plan_.trains && site.kind != SiteKind::attention_weights) ||
            std::ranges::any_of(plan_.substitutions,

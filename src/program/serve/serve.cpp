@@ -100,8 +100,12 @@ Json error_json(const char* type, std::string_view message) {
 
 class Server {
  public:
-  Server(const ModelSource& model, int replies)
-      : model_(model), arrays_(open_arrays(model)), data_(arrays_->dataset()), replies_(replies) {}
+  Server(const ModelSource& model, bool trained, int replies)
+      : model_(model),
+        trained_(trained),
+        arrays_(open_arrays(model, trained)),
+        data_(arrays_->dataset()),
+        replies_(replies) {}
 
   void reply(Json json, std::span<const NamedBytes> arrays = {}) const {
     if (!json.contains("ok")) json["ok"] = true;
@@ -210,7 +214,7 @@ class Server {
            {"length", arrays_->longest()},
            {"source_length", arrays_->longest_source()},
            {"precision", model_.config.train.precision == Precision::float32 ? "float32" : "float64"},
-           {"weights", model_.weights.string()},
+           {"weights", trained_ ? Json(model_.weights.string()) : Json()},
            {"sites", sites},
            {"parameters", parameters}});
   }
@@ -324,6 +328,7 @@ class Server {
   }
 
   const ModelSource& model_;
+  const bool trained_;
   const std::unique_ptr<ModelArrays> arrays_;
   const Dataset& data_;
   const int replies_;
@@ -331,8 +336,8 @@ class Server {
 
 }  // namespace
 
-void serve(const ModelSource& model, int requests, int replies) {
-  Server server(model, replies);
+void serve(const ModelSource& model, bool trained, int requests, int replies) {
+  Server server(model, trained, replies);
   for (bool more = true; more;) {
     try {
       std::string message = read_message(requests);

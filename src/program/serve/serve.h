@@ -5,8 +5,8 @@
 
 namespace thimble {
 
-// Answers the requests of a descriptor on another one until they end or one of them is "close". Throws FileError, after a
+// Answers the requests for a model, `trained` or as its training began, of a descriptor on another one until they end or one of them is "close". Throws FileError, after a
 // reply, when the place of the next request is not known, and when a descriptor cannot be read or written.
-void serve(const ModelSource& model, int requests, int replies);
+void serve(const ModelSource& model, bool trained, int requests, int replies);
 
 }  // namespace thimble

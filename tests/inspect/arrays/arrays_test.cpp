@@ -152,6 +152,16 @@ TEST_CASE("values that replace themselves change nothing, and others only what f
   }
 }
 
+TEST_CASE("a model is also as its training began", "[arrays]") {
+  const SavedModel before(small_config(), 0), after(small_config(), 5);
+  const auto logits = [](const SavedModel& saved, bool trained) {
+    const std::unique_ptr<ModelArrays> model = open_arrays(saved.source, trained);
+    return arrays_of(*model, {.batch = test_batch(*model, 3), .sites = {"logits"}}).first.at("logits");
+  };
+  CHECK(logits(after, false) == logits(before, true));
+  CHECK(logits(after, true) != logits(before, true));
+}
+
 TEST_CASE("a request that does not fit the model is refused", "[arrays]") {
   const SavedModel saved(small_config());
   const std::unique_ptr<ModelArrays> model = open_arrays(saved.source);

@@ -12,7 +12,9 @@ void add_serve(Command& program) {
   auto model = std::make_shared<ModelArguments>();
   model->add_to(command);
   command.action([model] {
-    serve(model->open(), STDIN_FILENO, STDOUT_FILENO);
+    const bool trained = model->checkpoint != "init";
+    if (!trained) model->checkpoint.clear();
+    serve(model->open(), trained, STDIN_FILENO, STDOUT_FILENO);
     return kDone;
   });
 }
