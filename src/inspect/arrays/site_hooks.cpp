@@ -73,11 +73,11 @@ void SiteHooks::add_weights(const ArraySite& of, std::span<const ArraySite> site
   auto v = std::ranges::find_if(sites, [&](const ArraySite& s) { return is(s, "hook_v"); });
   if (v == sites.end())  // of a recurrent model
     v = std::ranges::find_if(sites, [](const ArraySite& s) { return s.name == "encoder.hook_states"; });
-  const auto values = std::ranges::find_if(vars_, [&](const auto& one) { return one.first == v->site; });
+  const auto of_v = std::ranges::find_if(vars_, [&](const auto& one) { return one.first == v->site; });
   const Cells to = cells(of);
   const std::int64_t keys = to.n[3], width = z->columns,
                      group = of.heads / std::max<std::int64_t>(v->heads, 1);
-  const MatrixView all = values->second.value();
+  const MatrixView all = of_v->second.value();
   for (const auto& [site, x] : vars_) {
     if (site.start() != z->site || !x.needs_grad()) continue;
     const auto left = kept_.find(site);  // of a Z that is replaced in part

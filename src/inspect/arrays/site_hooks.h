@@ -23,10 +23,10 @@ struct Substitution {
 
 // What a request asks for, resolved.
 struct Plan {
-  std::vector<const ArraySite*> sites, gradients;
-  std::vector<std::size_t> parameters;  // index in ParameterStore::entries()
-  std::vector<Substitution> substitutions;
-  std::vector<Real> cotangent;
+  std::vector<const ArraySite*> sites{}, gradients{};
+  std::vector<std::size_t> parameters{};  // index in ParameterStore::entries()
+  std::vector<Substitution> substitutions{};
+  std::vector<Real> cotangent{};
   bool loss = false, trains = false;
   std::int64_t labels = 0;  // in all of the batch
   std::int64_t length = 0, source = 0;
