@@ -253,6 +253,47 @@ TEST_CASE("a replaced value is a leaf of the tape", "[autograd]") {
   CHECK(x.grad().data[1] == 0);
 }
 
+TEST_CASE("gradients pass by what is replaced of a site, and by nothing else", "[autograd]") {
+  // Replaces nothing, but says that all of the first half of the rows is.
+  struct FirstHalf : Hooks {
+    bool replace(Site, const Shape&, MatrixView value) override {
+      left = Tensor({value.rows, value.cols});
+      for (std::int64_t i = 0; i < value.elements(); ++i) left.data()[i] = 2 * i < value.elements() ? 0 : 1;
+      return true;
+    }
+    ConstMatrixView kept(Site) const override { return std::as_const(left).matrix(); }
+    Tensor left;
+  } half;
+  Tape tape;
+  const Var x = tape.variable(Tensor({2, 1}, {3, 4})), y = hook_point(&half, {SiteKind::embedding}, x);
+  tape.backward(mul(y, y), Tensor({2, 1}, {1, 1}).matrix());
+  CHECK(x.grad().row(0)[0] == 0);
+  CHECK(x.grad().row(1)[0] == 8);
+
+  // Of one head, four queries and four keys, the first two queries.
+  const auto gradient = [](Hooks* hooks) {
+    Tensor q({1, 4, 3}), k({1, 4, 3}), v({1, 4, 3});
+    for (std::size_t i = 0; i < 12; ++i) {
+      q.data()[i] = std::sin(static_cast<Real>(i));
+      k.data()[i] = std::cos(static_cast<Real>(3 * i));
+      v.data()[i] = std::sin(static_cast<Real>(5 * i));
+    }
+    AttentionOptions options;
+    options.hooks = hooks;
+    Tape pass;
+    const Var queries = pass.variable(q);
+    const Var z = attention(queries, pass.variable(k), pass.variable(v), options);
+    pass.backward(z, q.matrix());
+    return Values(queries.grad().data, queries.grad().data + 12);
+  };
+  const Values plain = gradient(nullptr), replaced = gradient(&half);
+  for (std::size_t i = 0; i < 12; ++i) {
+    CAPTURE(i);
+    CHECK(plain[i] != 0);
+    CHECK(replaced[i] == (i < 6 ? 0 : plain[i]));
+  }
+}
+
 TEST_CASE("positions of a site are parts of one value", "[autograd]") {
   const Site whole{SiteKind::head_output, 2}, part{SiteKind::head_output, 2, 3};
   CHECK((part.start() == whole));

@@ -109,21 +109,22 @@ TEST_CASE("values that replace themselves change nothing, and others only what f
   for (const Config& config : all_kinds()) {
     const SavedModel saved(config);
     const std::unique_ptr<ModelArrays> model = open_arrays(saved.source);
-    const Batch batch = test_batch(*model, 20);
+    const Batch batch = test_batch(*model, 100);
     const Values all = arrays_of(*model, {.batch = batch, .sites = {"*"}}).first;
     for (const ArraySite& site : model->sites()) {
       CAPTURE(config.task.name, site.name);
       std::vector<Real> values = all.at(site.name);
       for (Real& x : values)
         if (std::isnan(x)) x = 0;
-      Shape shape{20};
+      Shape shape{100};
       if (!site.per_sequence) {
         const std::int64_t rows = site.of_source ? batch.source_length : batch.length,
                            keys = site.keys_of_source ? batch.source_length : batch.length;
         if (site.site.kind == SiteKind::attention_weights)
-          shape = {20, site.heads, rows, keys};
+          shape = {100, site.heads, rows, keys};
         else
-          shape = site.heads > 0 ? Shape{20, rows, site.heads, site.columns} : Shape{20, rows, site.columns};
+          shape =
+              site.heads > 0 ? Shape{100, rows, site.heads, site.columns} : Shape{100, rows, site.columns};
       } else {
         shape = shape.appended(site.columns);
       }

@@ -93,7 +93,6 @@ void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& voca
       [&](std::string_view line, std::size_t number, bool complete) {
         if (has_lines()) return add_line(line, number);
         numbers.clear();
-        if (!is_spelled(text_.tokens) && line.ends_with('\r')) line.remove_suffix(1);
         append(line, numbers);
         if (is_stream() && complete) numbers.push_back(vocabulary.number(kLineBreak, false));
         visit(index, numbers, line, number);
