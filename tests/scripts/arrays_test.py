@@ -88,7 +88,6 @@ def check(file, work):
     client = Client("--weights", work / "weights.safetensors", "--config", work / "config.yaml", "train.precision=float64")
     said, _ = client.ask({"do": "describe"})
     shapes = {site["name"]: site["shape"] for site in said["sites"]}
-    assert all(site["gradient"] for site in said["sites"])
     here = {site: inside(shape, batch) for site, shape in shapes.items()}
     weights = {one["name"]: numpy.ones(one["shape"], bool) for one in said["parameters"]}
     sent = {key: x.astype("<i4") for key, x in batch.items()}

@@ -74,6 +74,8 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
             message({"do": "data", "indices": [-1]}), message({"do": "data", "first": 10 ** 6}), message({"do": "tokens", "texts": ["1 x"]}),
             message({"do": "tokens", "texts": [""]}), message({"do": "tokens", "texts": ["1"], "targets": ["1", "2"]}),
             message({"do": "tokens", "texts": ["1 2"], "targets": ["1"]}),
+            message({"do": "data", "split": "train", "count": 2 ** 63 - 1}), message({"do": "data", "first": 2 ** 63 - 1}), message('{"do": "forward", "replace": ' + "[" * 10000 + "]" * 10000 + "}"),
+            message({"do": "forward"}, {**ids, "sources": {"dtype": "I32", "shape": [1, 2], "data_offsets": [8, 16]}}, bytes(16)),
             message({"do": "forward", "replace": [1]}, ids, bytes(8)), message({"do": "forward", "replace": [{"site": "logits", "valeus": "x"}]}, ids, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
@@ -86,7 +88,8 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
     assert second["ok"], (bad, second)
 
 # Where the place of the next message is lost, the program says so and ends.
-for lost in [b"x", struct.pack("<Q", 0), struct.pack("<Q", 2 ** 63), good[:20], good[:-1], struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n"]:
+for lost in [b"x", struct.pack("<Q", 0), struct.pack("<Q", 2 ** 63), good[:20], good[:-1], message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 64 - 50]}}, bytes(8)),
+             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 45]}}, bytes(8)), struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n"]:
     replies = answers(good + lost, 2)
     assert [reply["ok"] for reply in replies] == [True, False], replies
 

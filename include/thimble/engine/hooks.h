@@ -41,9 +41,9 @@ enum class SiteKind : std::uint8_t {
 // One value of a forward pass.
 struct Site {
   SiteKind kind;
-  // Of projections, rotated, cross_queries, cross_keys_values, attention_weights and head_output, the index in Model::attention_layers(); of
-  // normalized, *_output of a block, residual_* and feed_forward_*, the number of the block, where the blocks of a decoder follow those of the encoder;
-  // else 0.
+  // Of projections, rotated, cross_queries, cross_keys_values, attention_weights and head_output, the index in
+  // Model::attention_layers(); of normalized, attention_output, cross_output, residual_* and feed_forward_*, the number
+  // of the block, where the blocks of a decoder follow those of the encoder; else 0.
   std::int32_t layer = 0;
   // The position that the value starts at. A model that attends from one position at a time visits the site
   // once for each of them.

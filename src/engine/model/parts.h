@@ -22,8 +22,9 @@ struct Norm {
   Var operator()(Var x) const;
 };
 
-// The embedding of tokens and positions, with norm_embedding normalized. Parameters: PREFIXtoken_embedding.weight (V, C) and, for learned
-// positions, PREFIXposition_embedding.weight (T, C), and for a norm PREFIXembedding_norm. Sites: source_tokens or tokens, and that of the constructor.
+// The embedding of tokens and positions, with norm_embedding normalized. Parameters: PREFIXtoken_embedding.weight (V, C)
+// and, for learned positions, PREFIXposition_embedding.weight (T, C), and for a norm PREFIXembedding_norm. Sites:
+// source_tokens or tokens, and that of the constructor.
 class InputEmbedding {
  public:
   // Makes an embedding of sequences of at most `length` tokens.

@@ -161,10 +161,7 @@ class Arrays : public ModelArrays {
   }
 
   Plan resolved(const ArrayRequest& request, const Batch& batch) const {
-    Plan plan{.loss = request.loss,
-              .trains = !request.gradients.empty(),
-              .length = batch.length,
-              .source = batch.source_length};
+    Plan plan{.loss = request.loss, .trains = !request.gradients.empty()};
     const auto site_of = [&](const std::string& name) {
       return &sites_[static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin())];
     };
@@ -217,6 +214,8 @@ class Arrays : public ModelArrays {
     };
     require<DataError>(batch.sequences >= 1, "ids: no sequence; give at least 1");
     check("ids", batch.tokens, batch.lengths, batch.length, longest());
+    require<DataError>(longest_source() > 0 || batch.source_length == 0,
+                       "sources: this model reads none; leave them out");
     if (longest_source() > 0)
       check("sources", batch.sources, batch.source_lengths, batch.source_length, longest_source());
     const std::int64_t labels = batch.sequences * (sites_.back().per_sequence ? 1 : batch.length);

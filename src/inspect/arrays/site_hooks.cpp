@@ -13,7 +13,7 @@ bool SiteHooks::replace(Site site, const Shape&, MatrixView value) {
   for (const Substitution& one : plan_.substitutions) {
     if (one.site->site != site.start()) continue;
     const Cells in = cells(*one.site);
-    const std::int64_t of_sequence = in.elements() / sequences_;
+    const std::int64_t of_sequence = in.elements() / batch_.sequences;
     const auto index_of = [&](std::int64_t index, bool differs) {
       return differs ? index + first_ * of_sequence : index % of_sequence;
     };

@@ -29,19 +29,20 @@ struct Plan {
   std::vector<Real> cotangent{};
   bool loss = false, trains = false;
   std::int64_t labels = 0;  // in all of the batch
-  std::int64_t length = 0, source = 0;
 };
 
 // Hooks of a pass over sequences from `first` on.
 class SiteHooks : public Hooks {
  public:
   SiteHooks(const Plan& plan, std::int64_t first, const Batch& batch)
-      : plan_(plan), first_(first), sequences_(batch.sequences), batch_(batch) {
+      : plan_(plan), first_(first), batch_(batch) {
     for (const ArraySite* site : plan.sites)
       values[site].assign(static_cast<std::size_t>(cells(*site).elements()), Real{0});
   }
 
-  Cells cells(const ArraySite& site) const { return {site, sequences_, plan_.length, plan_.source}; }
+  Cells cells(const ArraySite& site) const {
+    return {site, batch_.sequences, batch_.length, batch_.source_length};
+  }
 
   // With gradients all values are copied, as one may have other readers than those after its site.
   bool may_replace(Site site) const override {
@@ -70,7 +71,7 @@ class SiteHooks : public Hooks {
   void add_weights(const ArraySite& of, std::span<const ArraySite> sites, std::vector<Real>& out) const;
 
   const Plan& plan_;
-  const std::int64_t first_, sequences_;
+  const std::int64_t first_;
   const Batch& batch_;
   std::map<Site, Tensor> kept_;
   std::vector<std::pair<Site, Var>> vars_;

@@ -51,9 +51,10 @@ void write_all(int to, const void* bytes, std::size_t count) {
   }
 }
 
-// Returns the next message; "" at the end. Reads a message that is too large for memory to its end.
+// Returns the next message; "" at the end. Memory grows with what arrives, not with what a header says; a message that is
+// too large for it is read to its end.
 std::string read_message(int from) {
-  constexpr std::uint64_t kMaxHeader = 10'000'000;
+  constexpr std::uint64_t kMaxHeader = 10'000'000, kPiece = 1 << 24;
   std::uint64_t size = 0;
   std::string message(sizeof size, '\0');
   const std::size_t start = read_some(from, message.data(), sizeof size);
@@ -65,28 +66,28 @@ std::string read_message(int from) {
   message.resize(sizeof size + size);
   require<Lost>(read_some(from, message.data() + sizeof size, size) == size,
                 "standard input: ends within a header");
-  std::uint64_t data = 0;
+  std::uint64_t left = 0;
   try {
     for (const auto& tensor :
          parse_safetensors_header(std::string_view(message).substr(sizeof size), "request").tensors)
-      data = std::max(data, tensor.offsets[1]);
+      left = std::max(left, tensor.offsets[1]);
   } catch (const Error& e) {
     throw Lost(e.what());
   }
-  const std::size_t header = message.size();
-  try {
-    message.resize(header + data);
-  } catch (const std::exception&) {  // there is no memory, or no text is as long
-    std::string piece(1 << 16, '\0');
-    while (data > 0) {
-      const std::size_t n = read_some(from, piece.data(), std::min<std::uint64_t>(data, piece.size()));
-      require<Lost>(n > 0, "standard input: ends within a message");
-      data -= n;
+  bool fits = true;
+  std::string piece;
+  for (; left > 0; left -= piece.size()) {
+    piece.resize(std::min(left, kPiece));
+    require<Lost>(read_some(from, piece.data(), piece.size()) == piece.size(),
+                  "standard input: ends within a message");
+    try {
+      if (fits) message += piece;
+    } catch (const std::bad_alloc&) {
+      fits = false;
+      message = {};
     }
-    throw std::bad_alloc();
   }
-  require<Lost>(read_some(from, message.data() + header, data) == data,
-                "standard input: ends within a message");
+  if (!fits) throw std::bad_alloc();
   return message;
 }
 
@@ -109,8 +110,7 @@ class Server {
 
   void reply(Json json, std::span<const NamedBytes> arrays = {}) const {
     if (!json.contains("ok")) json["ok"] = true;
-    const std::string header = safetensors_header(arrays, {{kKey, json_text(json)}});
-    std::string small = header;
+    std::string small = safetensors_header(arrays, {{kKey, json_text(json)}});  // what is written at once
     for (const NamedBytes& array : arrays) {
       constexpr std::size_t kSmall = 1 << 16;
       const auto* bytes = reinterpret_cast<const char*>(array.bytes.data());
@@ -130,7 +130,7 @@ class Server {
     const SafetensorsFile file(std::move(message), "request");
     const auto found = file.metadata().find(kKey);
     require<DataError>(found != file.metadata().end(), "request: its metadata have no key {}", kKey);
-    const Json request = parse_json(found->second);
+    const SortedJson request = parse_untrusted_json(found->second);
     const std::string what = take<std::string>(request, "do", "");
     static const std::map<std::string_view, std::vector<std::string_view>> kRequests{
         {"describe", {}},
@@ -159,7 +159,7 @@ class Server {
   }
 
  private:
-  static void check_keys(const Json& object, const std::vector<std::string_view>& keys,
+  static void check_keys(const SortedJson& object, const std::vector<std::string_view>& keys,
                          std::string_view what) {
     for (const auto& [key, value] : object.items())
       if (key != "do" && std::ranges::find(keys, key) == keys.end())
@@ -169,29 +169,30 @@ class Server {
 
   // Returns the value of a key, or another one where it is missing. Throws DataError for one of another type.
   template <class T>
-  static T take(const Json& object, const char* key, const T& otherwise) {
+  static T take(const SortedJson& object, const char* key, const T& otherwise) {
     require<DataError>(object.is_object(), "request: is no JSON object");
     try {
       if (!object.contains(key)) return otherwise;
-      const Json& value = object.at(key);
+      const SortedJson& value = object.at(key);
       if constexpr (std::is_same_v<T, std::int64_t>)
         return value.is_number_integer() ? value.get<T>()
-                                         : throw Json::type_error::create(302, "no integer", &value);
+                                         : throw SortedJson::type_error::create(302, "no integer", &value);
       return value.get<T>();
-    } catch (const Json::exception&) {
+    } catch (const SortedJson::exception&) {
       throw DataError(fmt::format("request: {} has a value of another type", key));
     }
   }
 
-  static std::vector<std::int64_t> integers(const Json& object, const char* key) {
-    const Json list = take(object, key, Json::array());
+  static std::vector<std::int64_t> integers(const SortedJson& object, const char* key) {
+    const SortedJson list = take(object, key, SortedJson::array());
     require<DataError>(
-        list.is_array() && std::ranges::all_of(list, [](const Json& i) { return i.is_number_integer(); }),
+        list.is_array() &&
+            std::ranges::all_of(list, [](const SortedJson& i) { return i.is_number_integer(); }),
         "request: {} must be a list of integers", key);
     return list.get<std::vector<std::int64_t>>();
   }
 
-  static std::vector<std::string> texts(const Json& request, const char* key) {
+  static std::vector<std::string> texts(const SortedJson& request, const char* key) {
     return take(request, key, std::vector<std::string>());
   }
 
@@ -199,8 +200,7 @@ class Server {
     constexpr const char* kLayouts[] = {"position", "sequence", "next", "seq2seq"};
     auto sites = Json::array(), parameters = Json::array();
     for (const ArraySite& site : arrays_->sites())
-      sites.push_back(
-          {{"name", site.name}, {"shape", site.shape()}, {"meaning", site.meaning}, {"gradient", true}});
+      sites.push_back({{"name", site.name}, {"shape", site.shape()}, {"meaning", site.meaning}});
     for (const auto& [name, shape] : arrays_->parameters()) {
       std::vector<std::int64_t> sizes;
       for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d]);
@@ -230,8 +230,7 @@ class Server {
     add("lengths", batch.lengths, 0);
     add("sources", batch.sources, batch.source_length);
     add("source_lengths", batch.source_lengths, 0);
-    add("labels", batch.labels,
-        std::ssize(batch.labels) == batch.sequences && data_.layout() == Layout::sequence ? 0 : batch.length);
+    add("labels", batch.labels, data_.layout() == Layout::sequence ? 0 : batch.length);
     reply(json, arrays);
   }
 
@@ -248,7 +247,7 @@ class Server {
     reply({{"texts", texts}});
   }
 
-  void reply_data(const Json& request) const {
+  void reply_data(const SortedJson& request) const {
     const std::string name = take<std::string>(request, "split", "test");
     constexpr Split kSplits[] = {Split::train, Split::validation, Split::test};
     const auto* split = std::ranges::find(kSplits, name, split_name);
@@ -260,9 +259,10 @@ class Server {
       const auto first = take<std::int64_t>(request, "first", 0),
                  count = take<std::int64_t>(request, "count", 1000);
       const std::int64_t size = data_.size(*split);
-      require<DataError>(first >= 0 && count >= 1,
-                         "data: first {}, count {}; first must be at least 0, count at least 1", first,
-                         count);
+      constexpr std::int64_t kMaxCount = 1'000'000;
+      require<DataError>(first >= 0 && first <= kAll / 2 && count >= 1 && count <= kMaxCount,
+                         "data: first {}, count {}; first must be at least 0, and count from 1 to {}", first,
+                         count, kMaxCount);
       for (std::int64_t i = first; i < first + count && (size == 0 || i < size); ++i) indices.push_back(i);
     }
     require<DataError>(!indices.empty(), "data: no sequence; the {} split has {}", name, data_.size(*split));
@@ -308,13 +308,13 @@ class Server {
     return batch;
   }
 
-  void forward(const Json& request, const SafetensorsFile& file) const {
+  void forward(const SortedJson& request, const SafetensorsFile& file) const {
     ArrayRequest wanted{.batch = read_batch(file), .sites = texts(request, "return"), .arrays = &file};
     if (!request.contains("return")) wanted.sites = {"logits"};
     wanted.loss = std::erase(wanted.sites, "loss") > 0;
     wanted.gradients = texts(request, "gradients");
     wanted.cotangent = take<std::string>(request, "cotangent", "");
-    for (const Json& one : take(request, "replace", Json::array())) {
+    for (const SortedJson& one : take(request, "replace", SortedJson::array())) {
       const auto numbers = [&](const char* key) {
         return one.contains(key) ? std::optional(integers(one, key)) : std::nullopt;
       };

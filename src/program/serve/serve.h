@@ -5,8 +5,9 @@
 
 namespace thimble {
 
-// Answers the requests for a model, `trained` or as its training began, of a descriptor on another one until they end or one of them is "close". Throws FileError, after a
-// reply, when the place of the next request is not known, and when a descriptor cannot be read or written.
+// Answers the requests of one descriptor on another, for a model that is `trained` or as its training began, until they
+// end or one of them is "close". Throws FileError when a descriptor cannot be read or written, and, after a reply, when
+// the place of the next request is not known.
 void serve(const ModelSource& model, bool trained, int requests, int replies);
 
 }  // namespace thimble
