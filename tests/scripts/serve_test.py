@@ -87,6 +87,11 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
     assert not first["ok"] and first["error"]["message"] and first["error"]["problems"], first
     assert second["ok"], (bad, second)
 
+# At a terminal nobody types a message, so it does not wait for one.
+ours, theirs = os.openpty()
+said = subprocess.run([program, "serve", "run"], stdin=theirs, capture_output=True, timeout=60)
+assert said.returncode == 2 and not said.stdout and b"not a terminal" in said.stderr, said
+
 # Where the place of the next message is lost, the program says so and ends.
 for lost in [b"x", struct.pack("<Q", 0), struct.pack("<Q", 2 ** 63), good[:20], good[:-1], message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 64 - 50]}}, bytes(8)),
              message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 45]}}, bytes(8)), struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n"]:

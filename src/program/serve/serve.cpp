@@ -10,9 +10,7 @@
 
 #include "thimble/engine/error.h"
 #include "thimble/inspect/arrays.h"
-#include "thimble/inspect/forward_trace.h"
 #include "thimble/train/json.h"
-#include "train/data/layout.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
@@ -350,8 +348,6 @@ void serve(const ModelSource& model, bool trained, int requests, int replies) {
       throw;
     } catch (const std::bad_alloc&) {
       server.reply(error_json("MemoryError", "out of memory; give fewer sequences, or ask for fewer sites"));
-    } catch (const ShapeError& e) {
-      server.reply(error_json("ShapeError", e.what()));
     } catch (const Error& e) {
       server.reply(error_json("DataError", e.what()));
     } catch (const std::exception& e) {

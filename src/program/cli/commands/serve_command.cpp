@@ -4,6 +4,7 @@
 
 #include "program/cli/cli.h"
 #include "program/serve/serve.h"
+#include "thimble/engine/error.h"
 
 namespace thimble::cli {
 
@@ -12,6 +13,9 @@ void add_serve(Command& program) {
   auto model = std::make_shared<ModelArguments>();
   model->add_to(command);
   command.action([model] {
+    require<ConfigError>(
+        !is_terminal(STDIN_FILENO),
+        "serve: answers programs, not a terminal; docs/serve.md has one, and from Python it is Run(RUN).model()");
     const bool trained = model->checkpoint != "init";
     if (!trained) model->checkpoint.clear();
     serve(model->open(), trained, STDIN_FILENO, STDOUT_FILENO);
