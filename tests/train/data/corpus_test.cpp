@@ -309,6 +309,10 @@ TEST_CASE("documents of several lines are whole, between boundaries of their own
   options.tokens = Tokenization::words;
   const Corpus words = given_text(paragraphs, options, 16);
   CHECK((shown_row(words, 0) == "¶ab⏎b>ab⏎b¶" || shown_row(words, 1) == "¶ab⏎b>ab⏎b¶"));
+  const Corpus unseen =
+      given_text("ab\n\n\u00A0\n\nba\n", options, 16);  // a word is not what looks like a space
+  CHECK(unseen.splits()[0] == 2);
+  CHECK(unseen.remarks().empty());
   options = {.documents = TextForm::paragraphs, .longer = LongDocuments::first};
   CHECK(shown_row(given_text("ab\nab\n", options, 3), 0) == "¶ab>ab⏎");
 

@@ -44,7 +44,7 @@ void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& voca
   std::string document, after;
   std::size_t first = 0;  // the line that a document of several lines begins with; 0: none
   const auto visit_document = [&] {
-    if (first > 0) visit(index, numbers, document, first);
+    if (first > 0 && !numbers.empty()) visit(index, numbers, document, first);
     first = 0;
   };
   std::array<std::int32_t, 128> known;  // numbers of characters of ASCII
