@@ -124,11 +124,14 @@ void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
   const std::int64_t begin = shard_begin(shard), size = shard_begin(shard + 1) - begin;
   if (dataset().source().step_order() == StepOrder::dealt) {
     for (std::int64_t first = 0, last = 0; first < size; first = last) {
-      RowLengths longest;
+      RowLengths shortest, longest;
       for (; last < size; ++last) {
-        const RowLengths next =
-            longest.with(dataset().row_lengths(step_rows_[static_cast<std::size_t>(begin + last)]));
-        if (last > first && last - first >= micro_batch(next.total())) break;
+        const RowLengths row = dataset().row_lengths(step_rows_[static_cast<std::size_t>(begin + last)]);
+        const RowLengths next = longest.with(row);
+        if (last == first)
+          shortest = row;
+        else if (last - first >= micro_batch(next.total()) || row.total() > 2 * shortest.total())
+          break;
         longest = next;
       }
       f(MicroBatch{shard, begin + first, last - first, last == size});
