@@ -28,7 +28,7 @@ COPY = "task: {name: copy, symbols: 6, length: 7, min_length: 2}\n"
 # A replacement has values for each sequence, or with `one` the same for all, or with `zero` none; its mask is random.
 MODELS = {
     "post": (COPY + "model: {d_model: 8, heads: 2, layers: 2, d_ff: 8, norm_epsilon: 0.01, output: {hidden: 6}}\n",
-             [4, 1], [], [("blocks.0.attn.hook_z", {"heads": [0]}),
+             [4, 1], [], [("blocks.0.attn.hook_z", {"heads": [0]}), ("hook_pos_embed", {"positions": [0]}),
                              ("blocks.0.hook_mlp_in", {"positions": [1], "zero": True})]),
     "rotary": (NEXT + """model: {d_model: 8, heads: 2, layers: 1, d_ff: 8, norm: pre, activation: gelu, positions: rotary,
   attention: {mask: causal}, output: {per: next}}
@@ -37,11 +37,13 @@ MODELS = {
     "alibi": (COPY + """model: {d_model: 9, heads: 3, layers: 1, d_ff: 8, norm: pre, activation: gelu_tanh, positions: alibi,
   attention: {d_key: 2, d_value: 4}}
 """, [4, 1, 2], [], [("blocks.0.attn.hook_z", {"heads": [0, 2], "positions": [0, 2]}),
+                     ("blocks.0.attn.hook_attn_scores", {"mask": True}),
                      ("blocks.0.attn.hook_k", {"mask": True, "one": True})]),
     "grouped": (NEXT + """model: {d_model: 8, heads: 4, layers: 1, d_ff: 8, norm: pre, norm_type: rms, bias: false, gated: true,
   activation: silu, positions: rotary, rotary: halves, rotary_base: 100, attention: {mask: causal, kv_heads: 2, d_key: 4},
   output: {per: next}}
 """, [4, 1, 2], [], [("blocks.0.attn.hook_rot_k", {"heads": [1], "positions": [0, 2]}),
+                     ("blocks.0.attn.hook_attn_scores", {"heads": [3], "positions": [2, 3]}),
                      ("blocks.0.attn.hook_v", {"mask": True}), ("blocks.0.mlp.hook_pre_linear", {"positions": [3]})]),
     "sequence": ("task: {name: majority, symbols: 6, length: 7}\n" + """model: {d_model: 8, heads: 2, layers: 1, d_ff: 8,
   norm: pre, positions: learned, norm_embedding: true, activation: tanh, output: {per: sequence, pooling: mean}}
@@ -49,7 +51,8 @@ MODELS = {
                      ("logits", {"mask": True})]),
     "additive": (COPY + """model: {d_model: 8, heads: 2, layers: 1, d_ff: 8, norm: pre, positions: learned,
   attention: {score: additive, combine: sum, kv_heads: 1, mask: causal}}
-""", [4, 1, 3], [], [("blocks.0.attn.hook_q", {"mask": True}), ("blocks.0.attn.hook_pattern", {"heads": [1], "mask": True})]),
+""", [4, 1, 3], [], [("blocks.0.attn.hook_q", {"mask": True}), ("blocks.0.attn.hook_pattern", {"heads": [1], "mask": True}),
+                     ("blocks.0.attn.hook_attn_scores", {"mask": True}), ("hook_pos_embed", {"mask": True})]),
     "linear": (COPY + """model: {d_model: 8, heads: 2, layers: 1, d_ff: 8, norm: pre, activation: gelu, gated: true,
   norm_final: false, attention: {score: linear}}
 """, [4, 1, 3], [], [("blocks.0.attn.hook_pattern", {"heads": [0], "positions": [0, 2], "zero": True}),
@@ -62,12 +65,14 @@ MODELS = {
     "encoder_decoder": (COPY + """model: {kind: encoder_decoder, d_model: 8, heads: 2, layers: 1, d_ff: 8, norm: pre,
   positions: learned, activation: gelu, output: {per: next}}
 """, [3, 1], [1, 3], [("encoder.ln_final.hook_normalized", {"positions": [0, 2]}),
+                            ("decoder.blocks.0.cross.hook_attn_scores", {"heads": [0]}),
                             ("decoder.blocks.0.cross.hook_pattern", {"mask": True}),
                             ("decoder.blocks.0.cross.hook_v", {"heads": [1], "positions": [1]})]),
     "recurrent_additive": (COPY + """model: {kind: recurrent, d_model: 8, attention: {score: additive}, output: {per: next}}
 """, [4, 2, 3], [3, 4, 1], [("cross.hook_pattern", {"mask": True}), ("decoder.hook_embed", {"positions": [1]})]),
     "recurrent_general": (COPY + """model: {kind: recurrent, d_model: 8, attention: {score: general}, output: {per: next}}
-""", [4, 2, 3], [3, 4, 1], [("cross.hook_z", {"positions": [0, 2]}), ("encoder.hook_states", {"mask": True})]),
+""", [4, 2, 3], [3, 4, 1], [("cross.hook_attn_scores", {"positions": [2]}),
+                                ("cross.hook_z", {"positions": [0, 2]}), ("encoder.hook_states", {"mask": True})]),
 }
 WITH_COTANGENT = ("rotary", "tied", "encoder_decoder")  # have in their second pass the gradients of a product with one
 class Serve:
@@ -169,7 +174,7 @@ def main():
         # Stores arrays of the same numbers once.
         known, numbers, places = {}, numpy.zeros(0), []
         for found in passes:
-            assert list(found) == names and all(numpy.isfinite(x).all() for x in found.values()), name
+            assert list(found) == names and not any(numpy.isnan(x).any() for x in found.values()), name
             for x in found.values():
                 places.append(known.setdefault(x.tobytes(), len(numbers)))
                 if places[-1] == len(numbers):

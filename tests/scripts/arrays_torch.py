@@ -15,7 +15,7 @@ DEFAULTS = {"kind": "encoder", "heads": 1, "layers": 1, "norm": "post", "norm_ty
 
 def layout(name):
     """The axes of heads and of positions in the array of a sequence."""
-    return (0, 1) if name.endswith("hook_pattern") else (1, 0)
+    return (0, 1) if name.endswith(("hook_pattern", "hook_attn_scores")) else (1, 0)
 
 
 class Pass:
@@ -67,6 +67,13 @@ class Pass:
         x = x / torch.sqrt((x * x).mean(-1, keepdim=True) + self.m["norm_epsilon"])
         return self.biased(name, x * self.p[name + ".weight"])
 
+    def normalized(self, site, name, x):
+        """A norm with its sites, of which the scale is only read."""
+        moved = x - x.mean(-1, keepdim=True) if self.m["norm_type"] == "layer" else x
+        scale = torch.sqrt((moved * moved).mean(-1, keepdim=True) + self.m["norm_epsilon"]).detach()
+        self.found[site + "hook_scale"] = [scale]
+        return self.site(site + "hook_normalized", self.norm(name, x))
+
     def rotate(self, x):
         """Of (T, H, D): a pair of columns (a, b) at position t becomes (a cos - b sin, a sin + b cos) of its angle."""
         width = x.shape[-1]
@@ -87,10 +94,11 @@ class Pass:
         products = torch.einsum("thd,shd->hts", q, k)
         return products / math.sqrt(q.shape[-1]) if kind == "scaled_dot" else products
 
-    def pattern(self, scores, hidden=None):
+    def pattern(self, site, scores, hidden=torch.tensor(False), at=0):
         if self.a.get("score") == "linear":
-            return scores if hidden is None else torch.where(hidden, 0.0, scores)
-        return torch.softmax(scores if hidden is None else scores.masked_fill(hidden, -math.inf), -1)
+            return self.site(site + "hook_pattern", torch.where(hidden, 0.0, scores), at)
+        scores = self.site(site + "hook_attn_scores", scores.masked_fill(hidden, -math.inf), at)
+        return self.site(site + "hook_pattern", torch.softmax(scores.masked_fill(hidden, -math.inf), -1), at)
 
     def attend(self, site, name, x, memory=None):
         heads, width = self.m["heads"], self.m["d_model"] // self.m["heads"]
@@ -124,7 +132,7 @@ class Pass:
         if self.m["positions"] == "alibi" and memory is None:
             scores = scores - 2.0 ** (-8 * torch.arange(1, heads + 1).double() / heads)[:, None, None] * ahead.abs()
         causal = memory is None and (self.a.get("mask") == "causal" or site.startswith("decoder."))
-        pattern = self.site(site + "hook_pattern", self.pattern(scores, ahead > 0 if causal else None))
+        pattern = self.pattern(site, scores, ahead > 0 if causal else torch.tensor(False))
         z = self.site(site + "hook_z", torch.einsum("hts,shd->thd", pattern, v))
         if self.a.get("combine") == "sum":
             out = sum(z[:, h] @ self.p[f"{name}.out_proj.{h}.weight"].T for h in range(heads))
@@ -150,7 +158,7 @@ class Pass:
         x = self.site(site + "blocks.0.hook_resid_pre", x)
         for layer in range(self.m["layers"]):
             block, old = f"{site}blocks.{layer}.", f"{name}.layers.{layer}."
-            y = self.site(block + "ln1.hook_normalized", self.norm(old + "norm1", x)) if pre else x
+            y = self.normalized(block + "ln1.", old + "norm1", x) if pre else x
             y = self.site(block + "hook_attn_out", self.convolve(old + "conv", y) if self.m["mixer"] == "convolution" else
                           self.attend(block + "attn.", old + "self_attn", y))
             x = self.site(block + "hook_resid_mid", x + y if pre else self.norm(old + "norm1", x + y))
@@ -160,23 +168,23 @@ class Pass:
                 y = self.site(block + "hook_cross_out", self.attend(block + "cross.", old + "multihead_attn", y, memory))
                 x = self.site(block + "hook_resid_cross", x + y if pre else self.norm(old + "norm2", x + y))
                 last = "norm3"
-            y = (self.site(block + "ln2.hook_normalized", self.norm(old + last, x)) if pre else
-                 self.site(block + "hook_mlp_in", x))
+            y = self.normalized(block + "ln2.", old + last, x) if pre else self.site(block + "hook_mlp_in", x)
             y = self.site(block + "hook_mlp_out", self.feed_forward(block + "mlp.", old, y))
             follows = [f"{site}blocks.{layer + 1}.hook_resid_pre"] if layer + 1 < self.m["layers"] else []
             x = self.site([block + "hook_resid_post", *follows], x + y if pre else self.norm(old + last, x + y))
         if pre and self.m.get("norm_final", True):
-            x = self.site(site + "ln_final.hook_normalized", self.norm(name + ".norm", x))
+            x = self.normalized(site + "ln_final.", name + ".norm", x)
         return x
 
     def embed(self, site, name, ids):
         x = self.site(site + "hook_embed", self.p[name + "token_embedding.weight"][ids])
         if self.m["positions"] == "learned":
-            x = x + self.p[name + "position_embedding.weight"][:len(ids)]
+            x = x + self.site(site + "hook_pos_embed", self.p[name + "position_embedding.weight"][:len(ids)])
         if self.m["positions"] == "sinusoidal":
             width = x.shape[1]
             angle = torch.arange(len(ids)).double()[:, None] / 10000.0 ** (torch.arange(0, width, 2).double() / width)
-            x = x + torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+            table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1).requires_grad_()
+            x = x + self.site(site + "hook_pos_embed", table)
         return self.norm("embedding_norm", x) if self.m.get("norm_embedding") else x
 
     def output(self, x):
@@ -212,7 +220,7 @@ class Pass:
         def attend(t):
             query = self.linear("decoder.attention.query", state) if additive else state
             scores = self.scores("decoder.attention.score_weight", query[None, None], keys[:, None])
-            pattern = self.site("cross.hook_pattern", self.pattern(scores), t)
+            pattern = self.pattern("cross.", scores, at=t)
             return self.site("cross.hook_z", torch.einsum("hts,sc->thc", pattern, memory), t)[0, 0]
 
         outputs = []
@@ -260,6 +268,8 @@ def expected(model, parameters, batch, replace, cotangent=None):
     for name in passes[0].found:
         axis = layout(name)[1]
         out[name] = numpy.concatenate([numbers(one.found[name], axis) for one in passes])
+        if name.endswith("hook_scale"):
+            continue
         out["gradient." + name] = numpy.concatenate([numbers([torch.zeros_like(x) if x.grad is None else x.grad
                                                               for x in one.found[name]], axis) for one in passes])
     for name, x in parameters.items():

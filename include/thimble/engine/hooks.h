@@ -14,11 +14,14 @@ namespace thimble {
 enum class SiteKind : std::uint8_t {
   source_tokens,      // (B, S, C), of an encoder-decoder's source: the embedding of tokens, without positions
   source_embedding,   // (B, S, C), with positions
+  source_positions,   // (B, S, C), what is added for positions, if hooks want it
   tokens,             // (B, T, C), the embedding of tokens, without positions
+  positions,          // (B, T, C), as source_positions
   embedding,          // (B, T, C)
   normalized,         // (B, T, C), of a pre-norm block, what its self-attention or convolution reads
   projections,        // (B, T, H Dk + KV Dk + KV Dv), of self-attention, before rotary positions
   rotated,            // the same, of rotary positions, after them
+  attention_scores,   // (B, H, Tq, Tk), -infinity where masked; before a softmax, if hooks want it
   attention_weights,  // (B, H, Tq, Tk), after mask and softmax, before dropout
   head_output,        // (B, Tq, H Dv), the heads side by side before the output projection
   attention_output,   // (B, T, C), what a block's self-attention or convolution adds to the residual stream
@@ -41,9 +44,9 @@ enum class SiteKind : std::uint8_t {
 // One value of a forward pass.
 struct Site {
   SiteKind kind;
-  // Of projections, rotated, cross_queries, cross_keys_values, attention_weights and head_output, the index in
-  // Model::attention_layers(); of normalized, attention_output, cross_output, residual_* and feed_forward_*, the number
-  // of the block, where the blocks of a decoder follow those of the encoder; else 0.
+  // Of projections, rotated, cross_queries, cross_keys_values, attention_scores, attention_weights and head_output, the
+  // index in Model::attention_layers(); of normalized, attention_output, cross_output, residual_* and feed_forward_*, the
+  // number of the block, where the blocks of a decoder follow those of the encoder; else 0.
   std::int32_t layer = 0;
   // The position that the value starts at. A model that attends from one position at a time visits the site
   // once for each of them.
@@ -59,6 +62,10 @@ inline namespace THIMBLE_PRECISION {
 class Hooks {
  public:
   virtual ~Hooks() = default;
+
+  // Returns whether a pass computes a site that it otherwise has no value of: attention_scores, positions and
+  // source_positions. The rest of the pass has the same bits.
+  virtual bool wants(Site) const { return false; }
 
   // Returns whether replace() may overwrite the value of a site. Hooks that only observe return false, which
   // saves a copy of the value.

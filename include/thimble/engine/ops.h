@@ -162,6 +162,12 @@ struct AttentionOptions {
 // output of a query without a visible key is 0, and so is its gradient. mask.lengths must outlive backward().
 Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options);
 
+// Returns the scores scale q k^T (B, H, Tq, Tk) of attention(): q (B, Tq, H D), k (B, Tk, KV D).
+Var score_product(Columns q, Columns k, std::int64_t heads, std::int64_t kv_heads, Real scale);
+
+// Returns scores (B, H, Tq, Tk) with ALiBi, and -infinity for hidden keys. mask.lengths must outlive the call.
+Var mask_scores(Var scores, const kernels::AttentionMask& mask);
+
 // Returns multi-head attention (B, Tq, H Dv) with scores (B, H, Tq, Tk) of any kind on v (B, Tk, KV Dv).
 // Ignores options.scale and keeps the weights; options.softmax must be true.
 Var attend(Var scores, Columns v, const AttentionOptions& options);

@@ -68,7 +68,16 @@ Var InputEmbedding::operator()(Tape& tape, std::span<const std::int32_t> tokens,
   const bool is_source = site_ == SiteKind::source_embedding;
   Var x = hook_point(options.hooks, {is_source ? SiteKind::source_tokens : SiteKind::tokens},
                      tokens_(tape, tokens, length));
-  if (added_) x = add_positions(x, positions(x, first));
+  const Site of_positions{is_source ? SiteKind::source_positions : SiteKind::positions};
+  if (added_ && options.hooks != nullptr && options.hooks->wants(of_positions)) {
+    const Var table = learned_ ? tape.parameter(learned_->weight) : tape.variable(sinusoidal_);
+    std::vector<std::int32_t> at;
+    for (std::int64_t i = 0; i < std::ssize(tokens); ++i)
+      at.push_back(static_cast<std::int32_t>(first + i % length));
+    x = add(x, hook_point(options.hooks, of_positions, embedding(table, at, length)));
+  } else if (added_) {
+    x = add_positions(x, positions(x, first));
+  }
   if (norm_) x = (*norm_)(x);
   return hook_point(options.hooks, {site_}, dropout_(x, options));
 }

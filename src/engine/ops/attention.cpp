@@ -56,6 +56,14 @@ void check_options(const char* name, const AttentionOptions& options, const Atte
                       slopes.size(), sizes.heads);
 }
 
+Site scores_site(const AttentionOptions& options) {
+  return {SiteKind::attention_scores, options.site.layer, options.site.position};
+}
+
+bool wants_scores(const AttentionOptions& options) {
+  return options.hooks != nullptr && options.hooks->wants(scores_site(options));
+}
+
 bool may_replace(const AttentionOptions& options) {
   return options.hooks != nullptr && options.hooks->may_replace(options.site);
 }
@@ -169,6 +177,8 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
                              .keys = keys[1]};
   check_options("attention", options, sizes);
   const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(sizes.d_key)));
+  if (options.softmax && wants_scores(options))
+    return attend(score_product(q, k, options.heads, options.kv_heads, scale), v, options);
   if (options.hooks == nullptr && !options.keep_weights.value_or(sizes.keys <= kMaxKeptKeys))
     return memory_efficient_attention(q, k, v, options, sizes, scale);
 
@@ -212,6 +222,11 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
                              .keys = shape[3]};
   check_options("attend", options, sizes);
   require<ShapeError>(options.softmax, "attend: the weights require the softmax");
+  kernels::AttentionMask mask = options.mask;
+  if (wants_scores(options)) {
+    scores = hook_point(options.hooks, scores_site(options), mask_scores(scores, mask));
+    mask.slopes = {};
+  }
   Tape& tape = scores.tape();
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
   const MatrixView scratch = tape.scratch(1, needs_grad ? (sizes.d_value + sizes.queries) * sizes.keys : 0);
@@ -219,7 +234,7 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
   return record(
       "attend", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {scores, v.source},
       [=, &options](Var y) {
-        kernels::attention_softmax_forward(weights.full, scores.value(), sizes, options.mask);
+        kernels::attention_softmax_forward(weights.full, scores.value(), sizes, mask);
         weights.finish(sizes, options);
         kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
       },

@@ -49,12 +49,22 @@ class Sites {
   void embedding(const std::string& stack, SiteKind kind, bool of_source) {
     of_source_ = of_source;
     stream(stack + "hook_embed", {kind}, "the embedding of tokens, without positions");
+    if (config_.positions == Positions::learned || config_.positions == Positions::sinusoidal)
+      stream(stack + "hook_pos_embed", {of_source ? SiteKind::source_positions : SiteKind::positions},
+             "the embedding of positions");
+  }
+
+  // Adds a norm of a pre-norm model, whose input is a site.
+  void norm(const std::string& name, Site input, Site normalized, const char* meaning) {
+    add(name + ".hook_scale", input, 0, 1, "the scale of the norm: what it divides by").scale =
+        NormScale{config_.d_model, config_.norm_type == NormType::rms, config_.norm_epsilon};
+    stream(name + ".hook_normalized", normalized, meaning);
   }
 
   void final_norm(const std::string& stack, SiteKind kind, bool of_source) {
     of_source_ = of_source;
     if (config_.norm == NormOrder::pre && config_.norm_final)
-      stream(stack + "ln_final.hook_normalized", {kind}, "the residual stream after the last norm");
+      norm(stack + "ln_final", last_, {kind}, "the residual stream after the last norm");
     of_source_ = false;
   }
 
@@ -83,6 +93,10 @@ class Sites {
 
   void weights(const std::string& name, std::int32_t layer, std::int64_t heads, std::int64_t d_value,
                bool keys_of_source) {
+    if (kind_of(config_.attention.score).softmax)
+      add(name + "hook_attn_scores", {SiteKind::attention_scores, layer}, heads, 0,
+          "attention scores, after scale, ALiBi and mask")
+          .keys_of_source = keys_of_source;
     add(name + "hook_pattern", {SiteKind::attention_weights, layer}, heads, 0,
         "attention weights, after mask and softmax")
         .keys_of_source = keys_of_source;
@@ -99,8 +113,7 @@ class Sites {
       const std::string name = fmt::format("{}blocks.{}.", stack, l);
       stream(name + "hook_resid_pre", input, "the residual stream before the block");
       if (pre)
-        stream(name + "ln1.hook_normalized", {SiteKind::normalized, block},
-               "what attention reads, after its norm");
+        norm(name + "ln1", input, {SiteKind::normalized, block}, "what attention reads, after its norm");
       if (config_.mixer == Mixer::attention) attention(name + "attn.", false);
       stream(name + "hook_attn_out", {SiteKind::attention_output, block},
              "what attention, or a convolution, adds to the residual stream");
@@ -116,8 +129,12 @@ class Sites {
         const auto hidden = [&](const char* site, SiteKind kind, const char* meaning) {
           add(name + "mlp." + site, {kind, block}, 0, config_.d_ff, meaning);
         };
-        stream(name + (pre ? "ln2.hook_normalized" : "hook_mlp_in"), {SiteKind::feed_forward_input, block},
-               "what the feed-forward net reads");
+        const Site reads{SiteKind::feed_forward_input, block};
+        constexpr const char* kReads = "what the feed-forward net reads";
+        if (pre)
+          norm(name + "ln2", input, reads, kReads);
+        else
+          stream(name + "hook_mlp_in", reads, kReads);
         hidden("hook_pre", SiteKind::feed_forward_pre, "its hidden layer, before the activation");
         if (config_.gated)
           hidden("hook_pre_linear", SiteKind::feed_forward_gate, "what multiplies the activation");
@@ -130,6 +147,7 @@ class Sites {
         stream(name + "hook_resid_post", input, "the residual stream after the block");
       }
     }
+    last_ = input;
     of_source_ = false;
   }
 
@@ -147,6 +165,7 @@ class Sites {
   const std::int64_t outputs_;
   bool of_source_ = false;
   std::int32_t attentions_ = 0;
+  Site last_{};  // of the residual stream of the last stack
   std::vector<ArraySite> sites_;
 };
 
@@ -155,8 +174,7 @@ class Sites {
 std::string ArraySite::shape() const {
   const char* rows = of_source ? "S" : "T";
   if (per_sequence) return fmt::format("(B, {})", columns);
-  if (site.kind == SiteKind::attention_weights)
-    return fmt::format("(B, {}, {}, {})", heads, rows, keys_of_source ? "S" : "T");
+  if (is_map()) return fmt::format("(B, {}, {}, {})", heads, rows, keys_of_source ? "S" : "T");
   if (heads > 0) return fmt::format("(B, {}, {}, {})", rows, heads, columns);
   return fmt::format("(B, {}, {})", rows, columns);
 }

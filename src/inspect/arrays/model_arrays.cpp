@@ -2,7 +2,9 @@
 #include "inspect/arrays/model_arrays.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include "engine/kernels/cross_entropy.h"
 #include "inspect/arrays/site_hooks.h"
@@ -160,7 +162,15 @@ class Arrays : public ModelArrays {
     f(out);
   }
 
-  Plan resolved(const ArrayRequest& request, const Batch& batch) const {
+  // Returns whether a site can be replaced and has a gradient. Throws DataError for another one that is named by itself.
+  static bool may_change(const ArraySite& site, const std::string& pattern) {
+    require<DataError>(!site.scale || pattern.find('*') != pattern.npos,
+                       "{}: follows from what the norm reads, and is neither replaced nor differentiated",
+                       site.name);
+    return !site.scale;
+  }
+
+  Plan resolved(const ArrayRequest& request, const Batch& batch) {
     Plan plan{.loss = request.loss, .trains = !request.gradients.empty()};
     const auto site_of = [&](const std::string& name) {
       return &sites_[static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin())];
@@ -175,11 +185,12 @@ class Arrays : public ModelArrays {
         if (const auto p = std::ranges::find(gradients_, name) - gradients_.begin() - std::ssize(names_);
             p >= 0)
           add(plan.parameters, static_cast<std::size_t>(p));
-        else
+        else if (may_change(*site_of(name), pattern))
           add(plan.gradients, site_of(name));
     for (const Replacement& one : request.replace)
       for (const std::string& name : matching(names_, one.site))
-        plan.substitutions.push_back(substitution_of(one, site_of(name), request));
+        if (may_change(*site_of(name), one.site))
+          plan.substitutions.push_back(substitution_of(one, site_of(name), request));
     plan.labels = std::ssize(batch.labels) - std::ranges::count(batch.labels, kIgnore);
     require<DataError>(!request.loss || !batch.labels.empty(), "loss: needs labels");
     if (!plan.trains) return plan;
@@ -243,11 +254,50 @@ class Arrays : public ModelArrays {
                        shape, shape == of_one ? "" : fmt::format(", or {} for all sequences", of_one));
   }
 
-  static Substitution substitution_of(const Replacement& wanted, const ArraySite* site,
-                                      const ArrayRequest& request) {
+  // Returns the mean of a site over the first test sequences, as `ablate` has it: by position, of those that have it.
+  const std::vector<Real>& mean_of(const ArraySite& site, std::int64_t sequences) {
+    require<DataError>(!site.is_map() && sequences > 0,
+                       "replace {}: a mean is that of at least 1 sequence, and not of attention; give values",
+                       site.name);
+    const std::int64_t count = std::min(sequences, dataset().size(Split::test));
+    std::vector<Real>& means = means_[{site.name, count}];
+    if (!means.empty()) return means;
+    dataset().require_rows(Split::test);
+    ArrayRequest data{.batch = {}, .sites = {site.name}};
+    dataset().fill(Split::test, 0, count, data.batch);
+    std::vector<double> sums, counts;
+    forward(data, [&](const ArrayReply& part) {
+      const auto* values = reinterpret_cast<const Real*>(part.arrays.front().bytes.data());
+      const auto all = static_cast<std::int64_t>(part.arrays.front().bytes.size() / sizeof(Real)),
+                 of_sequence = all / (part.last - part.first);
+      sums.resize(static_cast<std::size_t>(of_sequence));
+      counts.resize(sums.size());
+      for (std::int64_t i = 0; i < all; ++i) {
+        if (std::isnan(values[i])) continue;  // beyond the sequence's length
+        sums[static_cast<std::size_t>(i % of_sequence)] += static_cast<double>(values[i]);
+        ++counts[static_cast<std::size_t>(i % of_sequence)];
+      }
+    });
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      means.push_back(static_cast<Real>(sums[i] / std::max(1.0, counts[i])));
+    return means;
+  }
+
+  Substitution substitution_of(const Replacement& wanted, const ArraySite* site,
+                               const ArrayRequest& request) {
+    require<DataError>(wanted.mean == 0 || wanted.values.empty(),
+                       "replace {}: by values or by the mean; leave one out", site->name);
     const Cells cells(*site, request.batch.sequences, request.batch.length, request.batch.source_length);
     const Shape shape = cells.shape(request.batch.sequences), of_one = cells.shape(1);
     Substitution out{.site = site};
+    if (wanted.mean != 0) {
+      out.values = mean_of(*site, wanted.mean);
+      const auto count = static_cast<std::size_t>(of_one.elements());
+      require<DataError>(count <= out.values.size(),
+                         "replace {}: the mean has {} positions, and the batch {}; give shorter sequences",
+                         site->name, std::ssize(out.values) * cells.n[1] / of_one.elements(), cells.n[1]);
+      out.values.resize(count);
+    }
     if (!wanted.values.empty()) {
       out.values = values_of(request, wanted.values, shape, of_one);
       out.values_differ = request.arrays->entry(wanted.values).shape == shape;
@@ -276,6 +326,8 @@ class Arrays : public ModelArrays {
 
   Evaluator evaluator_;
   std::vector<std::string> names_, gradients_;  // that a request may name
+  std::map<std::pair<std::string, std::int64_t>, std::vector<Real>>
+      means_;  // by site and number of sequences
 };
 
 }  // namespace

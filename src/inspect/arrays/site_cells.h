@@ -13,23 +13,21 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-// The dimensions of a site's array for some sequences, of which the last is contiguous: (B, T, H, D), attention weights
-// (B, H, Tq, Tk).
+// The dimensions of a site's array for some sequences, of which the last is contiguous: (B, T, H, D), maps (B, H, Tq, Tk).
 struct Cells {
   const ArraySite* site;
   std::array<std::int64_t, 4> n;
 
   Cells(const ArraySite& of, std::int64_t sequences, std::int64_t length, std::int64_t source) : site(&of) {
     const std::int64_t rows = of.of_source ? source : length, keys = of.keys_of_source ? source : length;
-    if (is_weights())
+    if (site->is_map())
       n = {sequences, of.heads, rows, keys};
     else
       n = {sequences, of.per_sequence ? 1 : rows, std::max<std::int64_t>(of.heads, 1), of.columns};
   }
 
-  bool is_weights() const { return site->site.kind == SiteKind::attention_weights; }
-  std::size_t head_axis() const { return is_weights() ? 1 : 2; }
-  std::size_t position_axis() const { return is_weights() ? 2 : 1; }
+  std::size_t head_axis() const { return site->is_map() ? 1 : 2; }
+  std::size_t position_axis() const { return site->is_map() ? 2 : 1; }
   std::int64_t elements() const { return n[0] * n[1] * n[2] * n[3]; }
 
   Shape shape(std::int64_t sequences) const {
@@ -44,22 +42,22 @@ struct Cells {
     const auto length = [&](bool of_source) -> std::int64_t {
       return (of_source ? batch.source_lengths : batch.lengths)[static_cast<std::size_t>(sequence)];
     };
-    return {length(site->of_source), is_weights() ? length(site->keys_of_source) : n[3]};
+    return {length(site->of_source), site->is_map() ? length(site->keys_of_source) : n[3]};
   }
 
   // Calls f(value, array, sequence, head, position) with the n[3] elements of each row of the site's value, of which it
   // has the positions from site.position on, and with their index in the array.
   template <class View, class F>
   void each(Site at, View value, const F& f) const {
-    const std::int64_t visited = value.rows / (n[0] * (is_weights() ? n[1] : 1));
+    const std::int64_t visited = value.rows / (n[0] * (site->is_map() ? n[1] : 1));
     for (std::int64_t b = 0; b < n[0]; ++b)
       for (std::int64_t i = 0; i < n[1]; ++i)
         for (std::int64_t j = 0; j < n[2]; ++j) {
-          const std::int64_t head = is_weights() ? i : j, position = is_weights() ? j : i,
+          const std::int64_t head = site->is_map() ? i : j, position = site->is_map() ? j : i,
                              row = position - at.position;
           if (row < 0 || row >= visited) continue;
-          const std::int64_t first = is_weights() ? 0 : site->first + j * n[3];
-          f(value.row((is_weights() ? b * n[1] + i : b) * visited + row) + first,
+          const std::int64_t first = site->is_map() ? 0 : site->first + j * n[3];
+          f(value.row((site->is_map() ? b * n[1] + i : b) * visited + row) + first,
             ((b * n[1] + i) * n[2] + j) * n[3], b, head, position);
         }
   }
@@ -72,7 +70,7 @@ inline void pad(const Cells& cells, const Batch& batch, Real with, std::vector<R
     for (std::int64_t i = 0; i < cells.n[1]; ++i)
       for (std::int64_t j = 0; j < cells.n[2]; ++j) {
         Real* row = values.data() + ((b * cells.n[1] + i) * cells.n[2] + j) * cells.n[3];
-        std::fill(row + ((cells.is_weights() ? j : i) < rows ? columns : 0), row + cells.n[3], with);
+        std::fill(row + ((cells.site->is_map() ? j : i) < rows ? columns : 0), row + cells.n[3], with);
       }
   }
 }

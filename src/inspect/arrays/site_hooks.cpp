@@ -1,6 +1,8 @@
 #include "inspect/arrays/site_hooks.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string_view>
 
 namespace thimble {
@@ -44,15 +46,26 @@ void SiteHooks::observe(Site site, const Shape&, ConstMatrixView value) {
     if (of->site != site.start()) continue;
     const std::int64_t count = cells(*of).n[3];
     cells(*of).each(site, value, [&, &array = to](const Real* from, std::int64_t index, auto, auto, auto) {
-      std::copy_n(from, count, array.data() + index);
+      if (of->scale)
+        array[static_cast<std::size_t>(index)] = scale_of(*of->scale, from);
+      else
+        std::copy_n(from, count, array.data() + index);
     });
   }
+}
+
+Real SiteHooks::scale_of(const NormScale& norm, const Real* x) {
+  const auto count = static_cast<double>(norm.columns);
+  const double mean = norm.rms ? 0 : std::accumulate(x, x + norm.columns, 0.0) / count;
+  double squares = 0;
+  for (std::int64_t i = 0; i < norm.columns; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  return static_cast<Real>(std::sqrt(squares / count + norm.epsilon));
 }
 
 std::vector<Real> SiteHooks::gradient(const ArraySite& of, std::span<const ArraySite> sites) const {
   const Cells to = cells(of);
   std::vector<Real> out(static_cast<std::size_t>(to.elements()));
-  if (to.is_weights()) {
+  if (of.site.kind == SiteKind::attention_weights) {
     add_weights(of, sites, out);
   } else {
     for (const auto& [site, x] : vars_)

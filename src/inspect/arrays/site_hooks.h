@@ -44,6 +44,12 @@ class SiteHooks : public Hooks {
     return {site, batch_.sequences, batch_.length, batch_.source_length};
   }
 
+  bool wants(Site site) const override {
+    const auto is = [&](const ArraySite* one) { return one->site == site.start(); };
+    return std::ranges::any_of(plan_.sites, is) || std::ranges::any_of(plan_.gradients, is) ||
+           std::ranges::any_of(plan_.substitutions, [&](const Substitution& one) { return is(one.site); });
+  }
+
   // With gradients all values are copied, as one may have other readers than those after its site.
   bool may_replace(Site site) const override {
     return (plan_.trains && site.kind != SiteKind::attention_weights) ||
@@ -67,6 +73,8 @@ class SiteHooks : public Hooks {
   std::map<const ArraySite*, std::vector<Real>> values;
 
  private:
+  static Real scale_of(const NormScale& norm, const Real* x);
+
   // Sets the gradient of attention weights P from that of Z = P V: dP = dZ V^T.
   void add_weights(const ArraySite& of, std::span<const ArraySite> sites, std::vector<Real>& out) const;
 

@@ -198,7 +198,10 @@ class Server {
     constexpr const char* kLayouts[] = {"position", "sequence", "next", "seq2seq"};
     auto sites = Json::array(), parameters = Json::array();
     for (const ArraySite& site : arrays_->sites())
-      sites.push_back({{"name", site.name}, {"shape", site.shape()}, {"meaning", site.meaning}});
+      sites.push_back({{"name", site.name},
+                       {"shape", site.shape()},
+                       {"meaning", site.meaning},
+                       {"read_only", site.scale.has_value()}});
     for (const auto& [name, shape] : arrays_->parameters()) {
       std::vector<std::int64_t> sizes;
       for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d]);
@@ -317,8 +320,9 @@ class Server {
         return one.contains(key) ? std::optional(integers(one, key)) : std::nullopt;
       };
       wanted.replace.push_back({take<std::string>(one, "site", ""), take<std::string>(one, "values", ""),
-                                take<std::string>(one, "mask", ""), numbers("heads"), numbers("positions")});
-      check_keys(one, {"site", "values", "mask", "heads", "positions"}, "replace");
+                                take<std::int64_t>(one, "mean", 0), take<std::string>(one, "mask", ""),
+                                numbers("heads"), numbers("positions")});
+      check_keys(one, {"site", "values", "mean", "mask", "heads", "positions"}, "replace");
     }
     arrays_->forward(wanted, [&](const ArrayReply& part) {
       reply({{"rows", {part.first, part.last}}, {"last", part.is_last}}, part.arrays);

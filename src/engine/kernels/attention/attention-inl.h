@@ -19,25 +19,30 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-// Sets the hidden keys of one sequence to 0.
-HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask) {
+// Sets the hidden keys of one sequence.
+HWY_INLINE void hide(MatrixView x, std::int64_t sequence, const AttentionMask& mask, Real with = 0) {
   for (std::int64_t i = 0; i < x.rows; ++i)
-    std::fill(x.row(i) + mask.visible(sequence, i, x.cols), x.row(i) + x.cols, Real{0});
+    std::fill(x.row(i) + mask.visible(sequence, i, x.cols), x.row(i) + x.cols, with);
+}
+
+// Computes the visible keys of y = x - slope |i - j|, for one head of one sequence. y may be x.
+HWY_INLINE void subtract_distances(MatrixView y, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
+                                   const AttentionMask& mask) {
+  const Real slope = mask.slopes[static_cast<std::size_t>(head)];
+  for (std::int64_t i = 0; i < y.rows; ++i) {
+    for (std::int64_t j = 0; j < mask.visible(sequence, i, y.cols); ++j)
+      y.row(i)[j] = x.row(i)[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
+  }
 }
 
 // Computes p = softmax(x) over the visible keys, for one head of one sequence. p may be x.
 HWY_INLINE void masked_softmax(MatrixView p, ConstMatrixView x, std::int64_t sequence, std::int64_t head,
                                const AttentionMask& mask) {
-  const auto visible = [&](std::int64_t i) { return mask.visible(sequence, i, p.cols); };
   if (!mask.slopes.empty()) {
-    const Real slope = mask.slopes[static_cast<std::size_t>(head)];
-    for (std::int64_t i = 0; i < p.rows; ++i) {
-      for (std::int64_t j = 0; j < visible(i); ++j)
-        p.row(i)[j] = x.row(i)[j] - slope * static_cast<Real>(std::abs(mask.first_query + i - j));
-    }
+    subtract_distances(p, x, sequence, head, mask);
     x = p;
   }
-  softmax_rows(p, x, visible);
+  softmax_rows(p, x, [&](std::int64_t i) { return mask.visible(sequence, i, p.cols); });
   hide(p, sequence, mask);
 }
 

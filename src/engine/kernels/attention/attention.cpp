@@ -8,6 +8,8 @@
 //   saved: P, and with dropout f and M. P and dS are 0 for hidden keys.
 #include "engine/kernels/attention/attention.h"
 
+#include <limits>
+
 #include "engine/kernels/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -85,20 +87,40 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
   });
 }
 
+// Adds to dq and dk of a head, from scale dS: S = scale Q K^T - slope |i - j|.
+HWY_INLINE void add_score_gradients(const AttentionGradients& d, const AttentionInputs& x, std::int64_t b,
+                                    std::int64_t h, ConstMatrixView ds, const AttentionSizes& s) {
+  if (d.q.data != nullptr)
+    add_product(block(d.q, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(x.k, b, h, s));
+  if (d.k.data != nullptr)
+    add_product(shared_gradient(d.k, b, h, s), {ds.data, 1, ds.stride}, block(x.q, b, s.queries, h, s.heads));
+}
+
 void attention_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, KeptWeights weights,
                         Real* scratch, const AttentionSizes& s, const AttentionMask& mask, Real scale) {
   const bool scores = d.q.data != nullptr || d.k.data != nullptr;
-  // S = scale Q K^T - slope |i - j|
-  each_score_gradient(
-      d.v, dout, x.v, weights, scratch, s, mask, scale, scores, [&](auto b, auto h, auto ds) HWY_ATTR {
-        if (d.q.data != nullptr) {
-          add_product(block(d.q, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(x.k, b, h, s));
-        }
-        if (d.k.data != nullptr) {
-          add_product(shared_gradient(d.k, b, h, s), {ds.data, 1, ds.stride},
-                      block(x.q, b, s.queries, h, s.heads));
-        }
-      });
+  each_score_gradient(d.v, dout, x.v, weights, scratch, s, mask, scale, scores,
+                      [&](auto b, auto h, auto ds) HWY_ATTR { add_score_gradients(d, x, b, h, ds, s); });
+}
+
+void attention_mask_forward(MatrixView y, ConstMatrixView scores, const AttentionSizes& s,
+                            const AttentionMask& mask) {
+  std::copy_n(scores.data, y.elements(), y.data);
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    const MatrixView of_head = weights_block(y, b, h, s);
+    if (!mask.slopes.empty()) subtract_distances(of_head, of_head, b, h, mask);
+    hide(of_head, b, mask, -std::numeric_limits<Real>::infinity());
+  });
+}
+
+void attention_scores_backward(AttentionGradients d, ConstMatrixView dscores, AttentionInputs x,
+                               Real* scratch, const AttentionSizes& s, Real scale) {
+  const MatrixView ds{scratch, s.queries, s.keys, s.keys};
+  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
+    std::copy_n(weights_block(dscores, b, h, s).data, ds.elements(), ds.data);
+    multiply_by(ds.data, scale, ds.elements());
+    add_score_gradients(d, x, b, h, ds, s);
+  });
 }
 
 void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
@@ -117,6 +139,14 @@ THIMBLE_DISPATCH(void, attention_weights_forward,
                  (MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                   const AttentionSizes& sizes, const AttentionMask& mask, Real scale),
                  weights, q, k, scratch, sizes, mask, scale)
+THIMBLE_DISPATCH(void, attention_mask_forward,
+                 (MatrixView y, ConstMatrixView scores, const AttentionSizes& sizes,
+                  const AttentionMask& mask),
+                 y, scores, sizes, mask)
+THIMBLE_DISPATCH(void, attention_scores_backward,
+                 (AttentionGradients gradients, ConstMatrixView dscores, AttentionInputs inputs,
+                  Real* scratch, const AttentionSizes& sizes, Real scale),
+                 gradients, dscores, inputs, scratch, sizes, scale)
 THIMBLE_DISPATCH(void, attention_softmax_forward,
                  (MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
                   const AttentionMask& mask),

@@ -38,6 +38,14 @@ struct KeptWeights {
 void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
                                const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
 
+// Computes y = scores - slope |i - j| for visible keys, -infinity for the others.
+void attention_mask_forward(MatrixView y, ConstMatrixView scores, const AttentionSizes& sizes,
+                            const AttentionMask& mask);
+
+// Adds to dq and dk the gradients of scores = scale q k^T; skips those without data. scratch: Tq Tk elements.
+void attention_scores_backward(AttentionGradients gradients, ConstMatrixView dscores, AttentionInputs inputs,
+                               Real* scratch, const AttentionSizes& sizes, Real scale);
+
 // Computes weights = softmax(scores) over the visible keys, as attention_weights_forward() does.
 void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
                                const AttentionMask& mask);
