@@ -134,7 +134,7 @@ class Run:
         return {name: x for name, x in arrays.items() if not name.startswith("optimizer.")}
 
     def torch(self) -> Any:
-        """The model as a torch.nn.Module in evaluation mode. Needs PyTorch and PyYAML."""
+        """The model, of any kind, as a torch.nn.Module in evaluation mode. Needs PyTorch and PyYAML."""
         from .to_torch import load  # needs PyTorch
 
         return load(self.path)

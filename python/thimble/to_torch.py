@@ -1,13 +1,7 @@
-"""Turns a checkpoint of thimble into a PyTorch model, of the kind that its config says.
+"""Turns a checkpoint of thimble into a PyTorch module, of the class in torch_models.py that its config says: load().
 
-As a module:
-    from thimble.to_torch import load
-    model = load("runs/reverse/checkpoints/final.safetensors")
-
-model.kind is encoder: around torch.nn.TransformerEncoder; encoder_decoder: a torch.nn.Transformer; recurrent: around
-torch.nn.GRU. Their classes are in torch_models.py. As a program, python3 -m thimble.to_torch, it writes the model's state
-dict, for torch.load. Needs PyTorch and PyYAML (Debian and Ubuntu: apt-get install
-python3-torch python3-yaml, then run with /usr/bin/python3).
+As a program, python3 -m thimble.to_torch, it writes the module's state dict, for torch.load. Needs PyTorch and PyYAML
+(Debian and Ubuntu: apt-get install python3-torch python3-yaml, then run with /usr/bin/python3).
 """
 
 import argparse
@@ -24,13 +18,12 @@ def load(path):
     arrays, metadata = safetensors_file.read(path)
     if "config" not in metadata:
         raise ValueError("has no config among its metadata; is it a checkpoint of thimble?")
-    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()
-               if not name.startswith("optimizer.")}
-    model = torch_models.make(yaml.safe_load(metadata["config"])["model"],
-                              {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items() if not name.startswith("optimizer.")}
     try:
+        model = torch_models.make(yaml.safe_load(metadata["config"])["model"],
+                                  {name: tuple(tensor.shape) for name, tensor in tensors.items()})
         model.to(tensors["token_embedding.weight"].dtype).load_state_dict(tensors)
-    except RuntimeError as error:
+    except (KeyError, RuntimeError) as error:
         raise ValueError("its tensors are not those of its config: " + " ".join(str(error).split())) from error
     return model.eval()
 

@@ -1,9 +1,10 @@
-"""thimble's models in PyTorch: around torch.nn.TransformerEncoder, torch.nn.Transformer and torch.nn.GRU.
+"""thimble's models as modules of PyTorch, with parameters of thimble's names.
 
-Each is made from the `model` of a thimble config and from the shapes of its tensors by name, has parameters of
-thimble's names, and turns tokens into logits. attention() gives the weights in evaluation mode. Make one with make().
+make() makes one from the `model` of a config and the shapes of its tensors by name. It turns tokens into logits, and
+attention() gives its weights. A Transformer has an nn.Identity at each site of docs/serve.md, by its name, for hooks.
 """
 
+import contextlib
 import functools
 
 import torch
@@ -14,191 +15,208 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": functools.partial(F.
                "tanh": torch.tanh, "silu": F.silu}
 
 
-def require_representable(config, module):
-    """Raises ValueError for a Transformer that PyTorch's layers have no place for, naming what they lack."""
-    attention = config["attention"]
-    heads = config["heads"]
-
-    def own_width(of_a_head):
-        return of_a_head != 0 and of_a_head * heads != config["d_model"]
-
-    lacking = {
-        "norm_type": (config["norm_type"] != "layer", "RMS norm"),
-        "gated": (config["gated"], "gated feed-forward net"),
-        "norm_weight": (not config.get("norm_weight", True), "norm without a weight"),
-        "norm_embedding": (config.get("norm_embedding", False), "norm after the embedding"),
-        "norm_final": (not config.get("norm_final", True), "pre-norm model without a norm before the output"),
-        "bias": (not config.get("bias", True), "linear layers without a bias"),
-        "output.tied": (config["output"].get("tied", False), "output that is tied to the embedding"),
-        "d_ff": (config["d_ff"] == 0, "layers without a feed-forward net"),
-        "mixer": (config["mixer"] != "attention", f"{config['mixer']} in place of attention"),
-        "positions": (config["positions"] in ("rotary", "alibi"),
-                      {"rotary": "rotary positions", "alibi": "ALiBi"}.get(config["positions"])),
-        "attention.score": (attention["score"] != "scaled_dot", f"attention with {attention['score']} scores"),
-        "attention.combine": (attention["combine"] != "concat", "heads that are added up"),
-        "attention.in_proj": (not attention.get("in_proj", True), "attention without input projections"),
-        "attention.tie_query_key": (attention["tie_query_key"], "projection shared by queries and keys"),
-        "attention.kv_heads": (attention["kv_heads"] not in (0, heads), "keys and values shared by heads"),
-        "attention.d_key": (own_width(attention["d_key"]), "width of its own for keys"),
-        "attention.d_value": (own_width(attention["d_value"]), "width of its own for values")}
-    for key, (lacks, feature) in lacking.items():
-        if lacks:
-            value = functools.reduce(lambda section, part: section[part], key.split("."), config)
-            raise ValueError(f"{module} has no {feature} (model.{key}: {str(value).lower()})")
-
-
 def sinusoidal(time, channels):
     """pe[t, 2i] = sin(t / 10000^(2i/C)), pe[t, 2i+1] = cos(same): Vaswani et al. 2017, section 3.5."""
     angle = torch.arange(time).double()[:, None] / 10000 ** (torch.arange(0, channels, 2).double() / channels)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :channels]
 
 
-def causal_mask(time):
-    """True where query t must not attend to key s."""
-    return torch.ones(time, time).triu(1).bool()
+def rotate(x, layout, base):
+    """x (B, T, H, D) with columns 2i and 2i+1, or in halves i and i + D/2, rotated by the angle t base^(-2i/D)."""
+    exponent = torch.arange(0, x.shape[3], 2).double() / x.shape[3]
+    angle = torch.arange(x.shape[1]).double()[:, None, None] / base ** exponent
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    a, b = x.chunk(2, -1) if layout == "halves" else (x[..., ::2], x[..., 1::2])
+    turned = a * cos - b * sin, a * sin + b * cos
+    return torch.cat(turned, -1) if layout == "halves" else torch.stack(turned, -1).flatten(-2)
 
 
-def padding_mask(lengths, time):
-    """True at the padding of sequences of these lengths; None where there is none."""
-    return None if lengths is None else torch.arange(time) >= lengths[:, None]
+def rms_norm(x, epsilon=1e-5):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)
 
 
-def settings(config, shapes):
-    """Arguments of torch.nn.TransformerEncoderLayer and of its decoder's counterpart."""
-    return dict(d_model=config["d_model"], nhead=config["heads"],
-                dim_feedforward=shapes["encoder.layers.0.linear1.weight"][0], dropout=config["dropout"],
-                activation=ACTIVATIONS[config["activation"]], norm_first=config["norm"] == "pre", batch_first=True,
-                layer_norm_eps=norm_epsilon(config))
+def attention_scores(kind, q, k, weight):
+    """Scores (B, H, T, S) of queries (B, H, T, D) and keys (B, H, S, D)."""
+    if kind == "additive":
+        return torch.einsum("bhtsd,hd->bhts", torch.tanh(q[:, :, :, None] + k[:, :, None]), weight)
+    q = q @ weight if kind == "general" else q
+    q, k = (rms_norm(q), rms_norm(k)) if kind == "cosine" else (q, k)
+    return q @ k.transpose(-1, -2) / (q.shape[-1] ** 0.5 if kind in ("scaled_dot", "cosine") else 1)
 
 
-def norm_epsilon(config):
-    return config.get("norm_epsilon", 1e-5)  # older checkpoints do not name it
+def padding_mask(tokens, lengths):
+    """True at the padding of tokens (B, T) of these lengths (B); nowhere without lengths."""
+    positions = torch.arange(tokens.shape[1], device=tokens.device)
+    return (positions >= (len(positions) if lengths is None else lengths[:, None])).expand(tokens.shape)
 
 
-def encoder(config, shapes):
-    layer = nn.TransformerEncoderLayer(**settings(config, shapes))
-    layer.self_attn.dropout = config["attention"]["dropout"]
-    return nn.TransformerEncoder(layer, config["layers"], final_norm(config), enable_nested_tensor=False)
-
-
-def final_norm(config):
-    return nn.LayerNorm(config["d_model"], norm_epsilon(config)) if config["norm"] == "pre" else None
-
-
-def output_net(config, shapes):
-    channels, hidden = config["d_model"], config["output"]["hidden"]
-    name = "output.3.weight" if hidden else "output.weight"
-    outputs = shapes.get(name, shapes["token_embedding.weight"])[0]
-    if not hidden:
-        return nn.Linear(channels, outputs)
-    return nn.Sequential(nn.Linear(channels, hidden), nn.LayerNorm(hidden, norm_epsilon(config)), nn.ReLU(),
-                         nn.Linear(hidden, outputs))
-
-
-def add_embeddings(module, shapes):
-    """Tokens' and, where positions are learned, positions' embeddings, under their names."""
-    for name, shape in shapes.items():
-        if name.endswith("_embedding.weight"):
-            setattr(module, name[:-len(".weight")], nn.Embedding(*shape))
-
-
-def embed(module, prefix, tokens):
-    """Embeddings (B, T, C) with their positions and dropout."""
-    x = getattr(module, f"{prefix}token_embedding")(tokens)
-    time, channels = x.shape[1:]
-    if module.config["positions"] == "learned":
-        x = x + getattr(module, f"{prefix}position_embedding").weight[:time]
-    elif module.config["positions"] == "sinusoidal":
-        x = x + sinusoidal(time, channels).to(x)
-    return F.dropout(x, module.config["dropout"], module.training)
-
-
-def captured_inputs(modules, run):
-    """Positional arguments that each module is called with while run() runs."""
-    calls = {}
-    handles = [module.register_forward_pre_hook(lambda module, given: calls.update({module: given}))
-               for module in modules]
-    run()
-    for handle in handles:
-        handle.remove()
-    return [calls[module] for module in modules]
-
-
-def weights(attention, query, key, **masks):
-    """Attention weights (B, H, queries, keys)."""
-    return attention(query, key, key, need_weights=True, average_attn_weights=False, **masks)[1]
-
-
-def encoder_weights(layers, run, **masks):
-    """Weights (L, B, H, T, T) of encoder layers while run() runs, from what each layer is given."""
-    inputs = [x for x, *_ in captured_inputs(layers, run)]
-    inputs = [layer.norm1(x) if layer.norm_first else x for layer, x in zip(layers, inputs)]
-    return torch.stack([weights(layer.self_attn, x, x, **masks) for layer, x in zip(layers, inputs)])
-
-
-class Encoder(nn.Module):
-    """Tokens (B, T), all T of them in use, to logits (B, T, V), or (B, V) per sequence."""
+class Transformer(nn.Module):
+    """Tokens (B, T), of the lengths (B) where not all of T, to logits (B, T, V), or (B, V) per sequence."""
 
     def __init__(self, config, shapes):
         super().__init__()
-        require_representable(config, "torch.nn.TransformerEncoder")
-        self.config = config
-        add_embeddings(self, shapes)
-        self.encoder = encoder(config, shapes)
-        self.output = output_net(config, shapes)
+        self.config, self.shapes = config, shapes
+        with torch.no_grad():  # this pass makes the parts of the model, each where it is used
+            self(*[torch.zeros(1, 1).long()] * (1 if config["kind"] == "encoder" else 2))
 
-    def mask(self, time):
-        return causal_mask(time) if self.config["attention"]["mask"] == "causal" else None
+    def part(self, name, make):
+        """The module or parameter of this name; makes it if there is none."""
+        parent, _, last = name.rpartition(".")
+        kind = nn.ModuleList if parent.endswith(("layers", "blocks")) else nn.Module
+        module = self.part(parent, kind) if parent else self
+        if not hasattr(module, last):
+            setattr(module, last, make())
+        return getattr(module, last)
 
-    def forward(self, tokens):
-        x = self.encoder(embed(self, "", tokens), self.mask(tokens.shape[1]))
+    def parameter(self, wanted, name, *shape):
+        return self.part(name, lambda: nn.Parameter(torch.empty(shape))) if wanted else None
+
+    def point(self, name, x):
+        return self.part(name, nn.Identity)(x)
+
+    def embedding(self, name):
+        return self.part(name, lambda: nn.Embedding(*self.shapes[name + ".weight"]))
+
+    def linear(self, name, x, outputs):
+        return self.part(name, lambda: nn.Linear(x.shape[-1], outputs, self.config["bias"]))(x)
+
+    def norm(self, name, x, kind=None):
+        weight = self.parameter(self.config["norm_weight"], name + ".weight", x.shape[-1])
+        if (kind or self.config["norm_type"]) == "rms":
+            return rms_norm(x, self.config["norm_epsilon"]) * (1 if weight is None else weight)
+        bias = self.parameter(self.config["norm_weight"] and self.config["bias"], name + ".bias", x.shape[-1])
+        return F.layer_norm(x, x.shape[-1:], weight, bias, self.config["norm_epsilon"])
+
+    def drop(self, x):
+        return F.dropout(x, self.config["dropout"], self.training)
+
+    def attend(self, name, site, x, memory, padding, causal=False, positions="none"):
+        """What x (B, T, C) takes from memory (B, S, C), except from its padding (B, S)."""
+        a, heads, channels, biased = (self.config[key] for key in ("attention", "heads", "d_model", "bias"))
+        d_key, d_value = (a[key] or channels // heads for key in ("d_key", "d_value"))
+        kv_heads = a["kv_heads"] or heads
+        first_key = 0 if a["tie_query_key"] else heads * d_key
+        first_value = first_key + kv_heads * d_key
+        rows = first_value + kv_heads * d_value
+        weight = self.parameter(a["in_proj"], name + ".in_proj_weight", rows, channels)
+        bias = self.parameter(a["in_proj"] and biased, name + ".in_proj_bias", rows)
+
+        def project(point, source, first, heads, width):
+            rows = slice(first, first + heads * width)
+            y = F.linear(source, weight[rows], bias[rows] if biased else None) if a["in_proj"] else source
+            return self.point(site + point, y.unflatten(-1, (heads, width)))
+
+        q = project("hook_q", x, 0, heads, d_key)
+        k = project("hook_k", memory, first_key, kv_heads, d_key)
+        v = project("hook_v", memory, first_value, kv_heads, d_value)
+        if positions == "rotary":
+            q, k = (self.point(site + point, rotate(y, self.config["rotary"], self.config["rotary_base"]))
+                    for point, y in (("hook_rot_q", q), ("hook_rot_k", k)))
+        q, k, v = (y.repeat_interleave(heads // y.shape[2], 2).transpose(1, 2) for y in (q, k, v))
+        sizes = {"additive": [heads, d_key], "general": [heads, d_key, d_key]}.get(a["score"], [])
+        scores = attention_scores(a["score"], q, k, self.parameter(sizes, name + ".score_weight", *sizes))
+        ahead = torch.arange(k.shape[2], device=x.device) - torch.arange(q.shape[2], device=x.device)[:, None]
+        if positions == "alibi":
+            slopes = 2 ** (-8 * torch.arange(1, heads + 1).double() / heads)
+            scores = scores - slopes.to(x)[:, None, None] * ahead.abs()
+        hidden = padding[:, None, None] | (ahead > 0) if causal else padding[:, None, None]
+        linear = a["score"] == "linear"
+        scores = self.point(site + "hook_attn_scores", scores.masked_fill(hidden, 0 if linear else -torch.inf))
+        weights = self.point(site + "hook_pattern", scores if linear else F.softmax(scores, dim=-1))
+        z = self.point(site + "hook_z", (F.dropout(weights, a["dropout"], self.training) @ v).transpose(1, 2))
+        if a["combine"] == "concat":
+            return self.linear(name + ".out_proj", z.flatten(2), channels)
+        out = [self.parameter(True, f"{name}.out_proj.{head}.weight", channels, d_value) for head in range(heads)]
+        return F.linear(z.flatten(2), torch.cat(out, 1), self.parameter(biased, name + ".out_proj.bias", channels))
+
+    def convolve(self, name, x, padding, causal):
+        x, around = x.masked_fill(padding[:, :, None], 0).transpose(1, 2), self.config["window"] - 1
+        conv = self.part(name, lambda: nn.Conv1d(x.shape[1], x.shape[1], around + 1, bias=self.config["bias"]))
+        return conv(F.pad(x, (around, 0) if causal else (around // 2, around // 2))).transpose(1, 2)
+
+    def feed_forward(self, name, site, x):
+        size, activation = self.config["d_ff"], ACTIVATIONS[self.config["activation"]]
+        hidden = activation(self.point(site + "hook_pre", self.linear(name + ".linear1", x, size)))
+        if self.config["gated"]:
+            hidden = hidden * self.point(site + "hook_pre_linear", self.linear(name + ".gate", x, size))
+        return self.linear(name + ".linear2", self.drop(self.point(site + "hook_post", hidden)), x.shape[-1])
+
+    def layer(self, name, site, x, padding, memory=None, memory_padding=None):
+        """x (B, T, C) after self-attention, attention to a memory, if there is one, and the feed-forward net."""
+        pre, causal = self.config["norm"] == "pre", memory is not None or self.config["attention"]["mask"] == "causal"
+
+        def mix(x):
+            if self.config["mixer"] == "convolution":
+                return self.convolve(name + ".conv", x, padding, causal)
+            return self.attend(name + ".self_attn", site + "attn.", x, x, padding, causal, self.config["positions"])
+
+        sublayers = [(mix, pre and "ln1.hook_normalized", "attn", "mid")]
+        if memory is not None:
+            sublayers.append((functools.partial(self.attend, name + ".multihead_attn", site + "cross.", memory=memory,
+                                                padding=memory_padding), None, "cross", "cross"))
+        if self.config["d_ff"]:
+            sublayers.append((functools.partial(self.feed_forward, name, site + "mlp."),
+                              "ln2.hook_normalized" if pre else "hook_mlp_in", "mlp", "post"))
+        x = self.point(site + "hook_resid_pre", x)
+        for number, (f, read, added, end) in enumerate(sublayers, 1):
+            norm = functools.partial(self.norm, f"{name}.norm{number}")
+            y = norm(x) if pre else x
+            x = x + self.point(f"{site}hook_{added}_out", self.drop(f(self.point(site + read, y) if read else y)))
+            x = self.point(f"{site}hook_resid_{end}", x if pre else norm(x))
+        return self.point(site + "hook_resid_post", x) if len(sublayers) == 1 else x
+
+    def stack(self, name, site, prefix, tokens, lengths, *memory):
+        """The residual stream (B, T, C) at the end of the encoder or decoder, and the padding of its tokens."""
+        padding = padding_mask(tokens, lengths)
+        x = self.point(site + "hook_embed", self.embedding(prefix + "token_embedding")(tokens))
+        if self.config["positions"] in ("learned", "sinusoidal"):
+            table = (sinusoidal(*x.shape[1:]).to(x) if self.config["positions"] == "sinusoidal" else
+                     self.embedding(prefix + "position_embedding").weight[:x.shape[1]])
+            x = x + self.point(site + "hook_pos_embed", table.expand_as(x))
+        x = self.drop(self.norm("embedding_norm", x) if self.config["norm_embedding"] else x)
+        for layer in range(self.config["layers"]):
+            x = self.layer(f"{name}.layers.{layer}", f"{site}blocks.{layer}.", x, padding, *memory)
+        if self.config["norm"] == "pre" and self.config["norm_final"]:
+            x = self.point(site + "ln_final.hook_normalized", self.norm(name + ".norm", x))
+        return x, padding
+
+    def logits(self, x):
+        hidden = self.config["output"]["hidden"]
+        if self.config["output"]["tied"]:
+            bias = self.parameter(self.config["bias"], "output.bias", self.token_embedding.num_embeddings)
+            return F.linear(x, self.token_embedding.weight, bias)
+        if hidden:
+            x = F.relu(self.norm("output.1", self.linear("output.0", x, hidden), "layer"))
+        name = "output.3" if hidden else "output"
+        return self.linear(name, x, self.shapes[name + ".weight"][0])
+
+    def forward(self, tokens, lengths=None):
+        x, padding = self.stack("encoder", "", "", tokens, lengths)
         if self.config["output"]["per"] == "sequence":
-            pooling = self.config["output"]["pooling"]
-            x = x.mean(1) if pooling == "mean" else x[:, 0 if pooling == "first" else -1]
-        return self.output(x)
+            used, pooling = ~padding, self.config["output"]["pooling"]
+            x = ((x * used[:, :, None]).sum(1) / used.sum(1, keepdim=True) if pooling == "mean" else
+                 x[range(len(x)), used.sum(1) - 1] if pooling == "last" else x[:, 0])
+        return self.logits(x)
 
-    def attention(self, tokens):
-        """The weights (L, B, H, T, T)."""
-        return encoder_weights(self.encoder.layers, lambda: self(tokens), attn_mask=self.mask(tokens.shape[1]))
+    def attention(self, *inputs, **lengths):
+        """The weights (L, B, H, T, T), none of convolutions; of an encoder-decoder by name: encoder, decoder, cross."""
+        found = {}
+        with contextlib.ExitStack() as hooks:
+            for name, module in self.named_modules():
+                if name.endswith("hook_pattern"):
+                    kept = found.setdefault("cross" if ".cross." in name else name.split(".")[0], [])
+                    hooks.enter_context(module.register_forward_hook(lambda *call, kept=kept: kept.append(call[-1])))
+            self(*inputs, **lengths)
+        found = {kind: torch.stack(kept) for kind, kept in found.items()}
+        return found if self.config["kind"] == "encoder_decoder" else found.get("blocks", torch.empty(0))
 
 
-class EncoderDecoder(nn.Transformer):
+class EncoderDecoder(Transformer):
     """Sources (B, S), of the lengths (B) where not all of S, and tokens (B, T) to logits (B, T, V) of what follows."""
 
-    def __init__(self, config, shapes):
-        require_representable(config, "torch.nn.Transformer")
-        layer = nn.TransformerDecoderLayer(**settings(config, shapes))
-        layer.self_attn.dropout = layer.multihead_attn.dropout = config["attention"]["dropout"]
-        # PyTorch's own encoder and decoder end with a norm after post-norm layers, too.
-        super().__init__(config["d_model"], config["heads"], custom_encoder=encoder(config, shapes),
-                         custom_decoder=nn.TransformerDecoder(layer, config["layers"], final_norm(config)),
-                         batch_first=True)
-        self.config = config
-        add_embeddings(self, shapes)
-        self.output = output_net(config, shapes)
-
     def forward(self, sources, tokens, lengths=None):
-        hidden = padding_mask(lengths, sources.shape[1])
-        return self.output(super().forward(
-            embed(self, "source_", sources), embed(self, "", tokens), tgt_mask=causal_mask(tokens.shape[1]),
-            src_key_padding_mask=hidden, memory_key_padding_mask=hidden))
-
-    def attention(self, sources, tokens, lengths=None):
-        """The weights by name: encoder (L, B, H, S, S), decoder (L, B, H, T, T) and cross (L, B, H, T, S)."""
-        hidden = padding_mask(lengths, sources.shape[1])
-
-        def run():
-            self(sources, tokens, lengths)
-
-        def decoder_weights(name, **masks):
-            attentions = [getattr(layer, name) for layer in self.decoder.layers]
-            given = captured_inputs(attentions, run)
-            return torch.stack([weights(attention, query, key, **masks)
-                                for attention, (query, key, *_) in zip(attentions, given)])
-
-        return {"encoder": encoder_weights(self.encoder.layers, run, key_padding_mask=hidden),
-                "decoder": decoder_weights("self_attn", attn_mask=causal_mask(tokens.shape[1])),
-                "cross": decoder_weights("multihead_attn", key_padding_mask=hidden)}
+        memory = self.stack("encoder", "encoder.", "source_", sources, lengths)
+        return self.logits(self.stack("decoder", "decoder.", "", tokens, None, *memory)[0])
 
 
 class Recurrent(nn.Module):
@@ -206,11 +224,9 @@ class Recurrent(nn.Module):
 
     def __init__(self, config, shapes):
         super().__init__()
-        self.config = config
-        self.kind = config["attention"]["score"]
+        self.config, self.kind = config, config["attention"]["score"]
         vocabulary, channels = shapes["token_embedding.weight"]
-        self.source_token_embedding = nn.Embedding(vocabulary, channels)
-        self.token_embedding = nn.Embedding(vocabulary, channels)
+        self.source_token_embedding, self.token_embedding = (nn.Embedding(vocabulary, channels) for _ in range(2))
         self.encoder = nn.ModuleDict({"gru": nn.GRU(channels, channels // 2, batch_first=True, bidirectional=True)})
         self.decoder = nn.ModuleDict({
             "gru": nn.GRU(channels * (2 if self.kind == "additive" else 1), channels, batch_first=True),
@@ -218,23 +234,11 @@ class Recurrent(nn.Module):
         scorer = self.decoder["attention"]
         if self.kind == "additive":
             scorer.query, scorer.key = nn.Linear(channels, channels), nn.Linear(channels, channels)
-            scorer.score_weight = nn.Parameter(torch.empty(1, channels))
-        if self.kind == "general":
-            scorer.score_weight = nn.Parameter(torch.empty(1, channels, channels))
+        shape = {"additive": (1, channels), "general": (1, channels, channels)}.get(self.kind)
+        scorer.score_weight = nn.Parameter(torch.empty(shape)) if shape else None
         if self.kind != "none":
             scorer.combine = nn.Linear(2 * channels, channels)
         self.output = nn.Linear(channels, vocabulary)
-
-    def score(self, state, memory):
-        """Of one state (B, C) and every position: (B, S)."""
-        scorer = self.decoder["attention"]
-        if self.kind == "additive":
-            return torch.tanh(scorer.query(state)[:, None] + scorer.key(memory)) @ scorer.score_weight[0]
-        if self.kind == "cosine":
-            state, memory = (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) for x in (state, memory))
-        query = state @ scorer.score_weight[0] if self.kind == "general" else state
-        scaled = self.kind in ("scaled_dot", "cosine")
-        return torch.einsum("bc,bsc->bs", query, memory) / (state.shape[1] ** 0.5 if scaled else 1)
 
     def run(self, sources, tokens, lengths=None):
         """Logits (B, T, V), and the weights (B, T, S), or none without attention."""
@@ -244,27 +248,28 @@ class Recurrent(nn.Module):
                                                      batch_first=True, enforce_sorted=False)
         states, last = self.encoder["gru"](embedded)
         memory = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=sources.shape[1])[0]
-        hidden = padding_mask(lengths, sources.shape[1])
+        hidden = padding_mask(sources, lengths)
         state = torch.tanh(self.decoder["initial"](last.transpose(0, 1).flatten(1)))
-        outputs, all_weights = [], []
+        scorer, additive, outputs, all_weights = self.decoder["attention"], self.kind == "additive", [], []
+        keys = scorer.key(memory) if additive else memory
 
         def attend():
-            scores = self.score(state, memory)
+            query = scorer.query(state) if additive else state
+            scores = attention_scores(self.kind, query[:, None, None], keys[:, None], scorer.score_weight)[:, 0, 0]
             all_weights.append(scores.masked_fill(hidden, 0) if self.kind == "linear" else
                                F.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1))
             dropped = F.dropout(all_weights[-1], self.config["attention"]["dropout"], self.training)
             return torch.einsum("bs,bsc->bc", dropped, memory)
 
         for x in drop(self.token_embedding(tokens)).unbind(1):
-            context = attend() if self.kind == "additive" else None
+            context = attend() if additive else None
             x = x if context is None else torch.cat([x, context], dim=-1)
             state = self.decoder["gru"](x[:, None], state[None])[1][0]
             if self.kind == "none":
                 outputs.append(state)
                 continue
             context = attend() if context is None else context
-            combine = self.decoder["attention"].combine
-            outputs.append(torch.tanh(combine(torch.cat([context, state], dim=-1))))
+            outputs.append(torch.tanh(scorer.combine(torch.cat([context, state], dim=-1))))
         return self.output(drop(torch.stack(outputs, dim=1))), all_weights and torch.stack(all_weights, dim=1)
 
     def forward(self, sources, tokens, lengths=None):
@@ -276,9 +281,11 @@ class Recurrent(nn.Module):
         return {} if self.kind == "none" else {"cross": found[None, :, None]}
 
 
-KINDS = {"encoder": Encoder, "encoder_decoder": EncoderDecoder, "recurrent": Recurrent}
-
-
 def make(config, shapes):
-    """The model of a config, with weights that are not set yet. Raises ValueError where PyTorch has no such layers."""
-    return KINDS[config["kind"]](config, shapes)
+    """The model of a config, with weights that are not set yet."""
+    later = {"norm_epsilon": 1e-5, "norm_weight": True, "norm_embedding": False, "norm_final": True, "bias": True,
+             "rotary": "pairs", "rotary_base": 10000.0}  # keys that older checkpoints do not name
+    config = {**later, **config, "attention": {"in_proj": True, **config["attention"]},
+              "output": {"tied": False, **config["output"]}}
+    kinds = {"encoder": Transformer, "encoder_decoder": EncoderDecoder, "recurrent": Recurrent}
+    return kinds[config["kind"]](config, shapes)

@@ -17,7 +17,7 @@ import yaml
 
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(source / "python"))
-from thimble import from_torch, safetensors_file, to_torch, torch_models  # noqa: E402
+from thimble import from_torch, safetensors_file, to_torch  # noqa: E402
 
 torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-5
@@ -181,33 +181,25 @@ def bad_files(weights, work):
     assert not no_pt.exists() and not no_weights.exists()
 
 
-def unrepresentable(checkpoints, work):
-    """What a model of PyTorch cannot be is named, with the key."""
-    features = {"attention.score": ("additive", "attention with additive scores"),
-                "attention.combine": ("sum", "heads that are added up"),
-                "attention.kv_heads": (1, "keys and values shared by heads"),
-                "attention.tie_query_key": (True, "projection shared by queries and keys"),
-                "attention.d_key": (5, "width of its own for keys"),
-                "attention.d_value": (5, "width of its own for values"),
-                "gated": (True, "gated feed-forward net"), "norm_type": ("rms", "RMS norm"),
-                "norm_weight": (False, "norm without a weight"), "norm_embedding": (True, "norm after the embedding"),
-                "norm_final": (False, "pre-norm model without a norm before the output"),
-                "bias": (False, "linear layers without a bias"),
-                "output.tied": (True, "output that is tied to the embedding"),
-                "positions": ("rotary", "rotary positions"), "d_ff": (0, "layers without a feed-forward net")}
-    for kind, module in (("pre", "torch.nn.TransformerEncoder"), ("translate_pre", "torch.nn.Transformer")):
-        for key, (value, feature) in features.items():
-            refused(f"{module} has no {feature} (model.{key}: {str(value).lower()})", to_torch,
-                    changed(checkpoints[kind], {key: value}, work), work / "no.pt")
-    refused("no ALiBi", to_torch, changed(checkpoints["pre"], {"positions": "alibi"}, work), work / "no.pt")
-    refused("no convolution", to_torch, changed(checkpoints["pre"], {"mixer": "convolution"}, work), work / "no.pt")
-    # Tensors and config that contradict each other: one line, too.
-    refused("not those of its config", to_torch, changed(checkpoints["pre"], {"layers": 3}, work), work / "no.pt")
+def contradictions(checkpoint, work):
+    """Tensors and config that contradict each other: one line."""
+    for values in ({"layers": 3}, {"layers": 1}, {"bias": False}, {"gated": True}, {"attention.d_key": 5}, {"norm": "post"},
+                   {"positions": "none"}, {"output.hidden": 4}, {"mixer": "convolution"}, {"kind": "encoder_decoder"}):
+        refused("not those of its config", to_torch, changed(checkpoint, values, work), work / "no.pt")
     assert not (work / "no.pt").exists()
 
 
+def older_config(checkpoint, work):
+    """Keys that a checkpoint was written before have their defaults."""
+    keys = ["norm_epsilon", "norm_weight", "norm_embedding", "norm_final", "bias", "rotary", "rotary_base",
+            "attention.in_proj", "output.tied"]
+    older = to_torch.load(changed(checkpoint, dict.fromkeys(keys), work))
+    tokens = torch.tensor([[1, 4, 0, 3]])
+    assert (older(tokens) == to_torch.load(checkpoint)(tokens)).all()
+
+
 def changed(checkpoint, values, work):
-    """The checkpoint with other values in its config."""
+    """The checkpoint with other values in its config, without the keys whose value is None."""
     arrays, metadata = safetensors_file.read(checkpoint)
     config = yaml.safe_load(metadata["config"])
     for key, value in values.items():
@@ -217,6 +209,8 @@ def changed(checkpoint, values, work):
             section = section[parent]
         assert last in section, f"a config has no model.{key}"
         section[last] = value
+        if value is None:
+            del section[last]
     safetensors_file.write(work / "changed.safetensors", arrays, {**metadata, "config": yaml.dump(config)})
     return work / "changed.safetensors"
 
@@ -235,7 +229,8 @@ def main():
             checkpoints[name], weights, config = exchange(name, work)
         programs(checkpoints["pre"], work)
         bad_files(weights, work)
-        unrepresentable(checkpoints, work)
+        contradictions(checkpoints["pre"], work)
+        older_config(checkpoints["pre"], work)
         # Weights that do not fit are named.
         pre = ["--config", work / "pre.yaml", "--weights", work / "pre.safetensors"]
         run("eval", *pre, "--split", "test")
