@@ -25,7 +25,8 @@ import thimble  # noqa: E402
 torch.set_num_threads(1)  # spinning threads would starve thimble
 TOLERANCE = 1e-9
 SHORT = ["train.precision=float64", "data.train=200", "data.validation=10", "data.test=20", "train.steps=3",
-         "train.batch=32", "train.threads=1", "train.evaluate_every=0", "train.schedule.warmup=0", "train.optimizer.lr=0.05"]
+         "train.batch=32", "train.threads=1", "train.evaluate_every=0", "train.schedule.warmup=0",
+         "train.optimizer.lr=0.05"]
 # Of configs/reverse.yaml: the models of docs/tutorial.md, of LLaMA's kind, of GPT-2's, and others.
 MODELS = ["positions=rotary"] + [f"{words} task.length=6 task.min_length=3" for words in """
 positions=rotary rotary=halves rotary_base=500 norm=pre norm_type=rms norm_epsilon=0.01 bias=false gated=true
@@ -46,7 +47,8 @@ attention.score=dot attention.in_proj_std=0.3 task.name=majority output.per=sequ
 mixer=convolution window=5 norm=pre gated=true
 mixer=convolution window=4 attention.mask=causal output.per=next positions=learned bias=false d_ff=0
 kind=encoder_decoder output.per=next norm=pre positions=rotary heads=4 attention.kv_heads=2 gated=true layers=2
-kind=encoder_decoder output.per=next positions=alibi heads=2 attention.tie_query_key=true d_ff=0 norm_type=rms d_model=24
+kind=encoder_decoder output.per=next positions=alibi heads=2 attention.tie_query_key=true d_ff=0 norm_type=rms
+ d_model=24
 kind=encoder_decoder output.per=next norm=pre positions=learned heads=2 attention.in_proj=false attention.combine=sum
  attention.score=additive
 kind=encoder_decoder output.per=next positions=none heads=2 attention.d_key=3 attention.d_value=5 attention.score=linear
@@ -77,7 +79,7 @@ def values_of(module, inputs, names=None):
     with contextlib.ExitStack() as hooks:
         for name in names:
             hooks.enter_context(module.get_submodule(name).register_forward_hook(
-                lambda *call, name=name: values.update({name: call[-1].detach().numpy()})))
+                lambda *passed, name=name: values.update({name: passed[-1].detach().numpy()})))
         values["logits"] = module(*inputs).detach().numpy()
     assert set(values) == {*names, "logits"}, f"points that no pass reaches: {set(names) - set(values)}"
     return values
