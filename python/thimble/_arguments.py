@@ -1,9 +1,8 @@
 """The command lines of the program: the only place that knows the names of its commands and options."""
 
-from __future__ import annotations
-
 import json
 import os
+import re
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 Head = Union[str, Tuple[int, int]]  # "cross.0.1" or (layer, head), from 0
@@ -24,8 +23,18 @@ def value(x: Any) -> str:
         raise TypeError(f"{x!r}: must be a text, a path, a number, a boolean, None, or a list or dict of them") from None
 
 
-def words(overrides: Overrides) -> List[str]:
-    return [f"{key}={value(x)}" for key, x in (overrides or {}).items()]
+def words(overrides: Overrides, section: str = "") -> List[str]:
+    """{"model.heads": 2} and {"model": {"heads": 2}} are `model.heads=2`."""
+    out: List[str] = []
+    for key, x in (overrides or {}).items():
+        out += words(x, f"{section}{key}.") if isinstance(x, Mapping) else [f"{section}{key}={value(x)}"]
+    return out
+
+
+def place(path: Path) -> str:
+    """A path or name, of which none is an option."""
+    text = os.fspath(path)
+    return os.path.join(".", text) if text.startswith("-") else text
 
 
 def options(**settings: Any) -> List[str]:
@@ -40,13 +49,25 @@ def options(**settings: Any) -> List[str]:
     return out
 
 
+def in_python(message: str, command: Sequence[str]) -> str:
+    """A message that names the options of a command by the keywords that the package takes, and those that it gave."""
+    takes = getattr(globals().get("".join(command[1:2])), "__annotations__", {})
+    given = [*zip(command, [*command[1:], ""]), *(("--" + name.replace("_", "-"), "") for name in takes)]
+    for option, setting in given:
+        if re.fullmatch("--[a-z-]+", option):
+            name = {"--split": "splits", "--input": "text", "--html": "file"}.get(option, option[2:].replace("-", "_"))
+            keyword = name + ("=True" if takes.get(name) is bool else "=")
+            message = re.sub(rf"(?<!\S){option}(?![\w-])(?: (?={re.escape(setting)}(?!\w))|=)?", keyword, message)
+    return message
+
+
 def version() -> List[str]:
     return ["--version"]
 
 
 def train(config: Path, overrides: Overrides, out: Optional[Path], resume: bool, stop_after: Optional[int],
           threads: Optional[int]) -> List[str]:
-    return ["train", os.fspath(config), *words(overrides),
+    return ["train", place(config), *words(overrides),
             *options(out=out, resume=resume, stop_after=stop_after, threads=threads, json="-")]
 
 
@@ -76,10 +97,10 @@ def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
 
 
 def patch(run: Path, checkpoint: Checkpoint, clean: Optional[int], corrupted: Optional[int],
-          pairs: Optional[int]) -> List[str]:
+          pairs: Optional[int], edges: bool) -> List[str]:
     if (clean is None) != (corrupted is None):
         raise ValueError("patch: clean and corrupted are given together, or neither")
-    return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, clean=clean, corrupted=corrupted)]
+    return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, clean=clean, corrupted=corrupted, edges=edges)]
 
 
 def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] = None, samples: Optional[int] = None,
@@ -97,16 +118,20 @@ def serve(run: Optional[Path], checkpoint: Checkpoint, overrides: Overrides, thr
 
 
 def sweep(file: Path, overrides: Overrides, out: Optional[Path], jobs: Optional[int]) -> List[str]:
-    return ["sweep", os.fspath(file), *words(overrides), *options(out=out, jobs=jobs, json="-")]
+    return ["sweep", place(file), *words(overrides), *options(out=out, jobs=jobs, json="-")]
+
+
+def show(config: Path) -> List[str]:
+    return ["config", "show", place(config), *options(json="-")]
 
 
 def compare(runs: Iterable[Path], sequences: Optional[int]) -> List[str]:
-    return ["compare", *[value(run) for run in runs], *options(sequences=sequences, json="-")]
+    return ["compare", *[place(run) for run in runs], *options(sequences=sequences, json="-")]
 
 
 def gradcheck(config: Optional[Path], overrides: Overrides, op: Optional[str]) -> List[str]:
-    return ["gradcheck", *([] if config is None else [os.fspath(config)]), *words(overrides), *options(op=op, json="-")]
+    return ["gradcheck", *([] if config is None else [place(config)]), *words(overrides), *options(op=op, json="-")]
 
 
 def tasks(name: Optional[str]) -> List[str]:
-    return ["tasks", *([] if name is None else [name]), *options(json="-")]
+    return ["tasks", *([] if name is None else [place(name)]), *options(json="-")]

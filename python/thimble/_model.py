@@ -1,14 +1,17 @@
 """A trained model that answers for its arrays: logits, activations, attention, gradients, with replaced values."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import difflib
 import fnmatch
+import json
+import os
+import pathlib
+import tempfile
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _server
+from ._attribution import Attribution, attribute
 
 np: Any = None
 
@@ -44,7 +47,15 @@ class Tokens:
 
 
 class Cache(Dict[str, Any]):
-    """Arrays by the name of their site."""
+    """Arrays by the name of their site, and the model that they are of."""
+
+    def __init__(self, arrays: Mapping[str, Any], model: "Model"):
+        super().__init__(arrays)
+        self.model = model
+
+    def logit_attribution(self, token: Any) -> Attribution:
+        """What each part of the model adds to the logit of a token: its text or id, or an array of ids, such as labels."""
+        return attribute(self.model, self, token)
 
     def __missing__(self, name: str) -> Any:
         close = difflib.get_close_matches(name, self, 1)
@@ -75,19 +86,21 @@ def _texts(x: Any) -> Optional[List[str]]:
     return list(x) if len(x) > 0 and isinstance(next(iter(x)), str) else None
 
 
+def _described(key: str, meaning: str) -> Any:
+    return property(lambda self: self.description[key], doc=meaning)
+
+
 class Model:
     """A model that answers for its arrays. run.model() makes it; its process starts with the first call and ends with
     close(), or when nobody knows the model any more; after that, or when the process has died, a call starts another.
-
     Sequences are texts, ids (B, T), a list of lists of ids of any lengths, or Tokens. replace={site: value} puts values in
     place of those of sites: 0, or an array of the site's shape, or one that broadcasts to it; or (value, {"head": 0,
     "position": [1, 2], "mask": array}) for a part. It may also be a list of (site, value), applied in order. Calls may come
-    from several threads.
-    """
+    from several threads."""
 
     def __init__(self, arguments: Sequence[str]):
         global np
-        np = _server.numpy()
+        np = _server.needed("numpy", "arrays")
         self._server = _server.Server(arguments)
         self._tensors: Dict[str, Any] = {}  # of the file of weights, once they were read
 
@@ -102,7 +115,7 @@ class Model:
         logits = out["logits"]
         if not any(fnmatch.fnmatchcase("logits", name) for name in wanted):
             del out["logits"]
-        return logits, Cache(out)
+        return logits, Cache(out, self)
 
     def loss(self, x: Any, targets: Any = None, *, replace: Any = None) -> Any:
         """The loss of each label in nats, NaN where there is none. targets: texts, or labels as data() has them."""
@@ -111,10 +124,8 @@ class Model:
     def gradients(self, x: Any, targets: Any = None, names: Union[str, Sequence[str]] = (), *, cotangent: Any = None,
                   replace: Any = None) -> Tuple[float, Dict[str, Any]]:
         """The mean loss over all labels, and its derivatives by the values of sites and parameters. With a cotangent, an
-        array of the logits' shape, their product with it takes the place of the loss.
-
-        A replaced value is a leaf: its derivative is that by the value that was put there.
-        """
+        array of the logits' shape, their product with it takes the place of the loss. A replaced value is a leaf: its
+        derivative is that by the value that was put there."""
         wanted, whole = _texts(names) or list(names), {"gradient." + one["name"] for one in self.parameters}
         if cotangent is None:
             out = self._forward(self._labelled(x, targets), ["loss"], replace, True, {"gradients": wanted}, {}, whole)
@@ -149,60 +160,60 @@ class Model:
         batch = batch if lengths is None else dataclasses.replace(batch, lengths=lengths)
         return self._server.ask({"do": "texts"}, batch._arrays(False))[0]["texts"]
 
+    def save(self, file: Union[str, "os.PathLike[str]"], names: Union[str, Sequence[str]], x: Any, targets: Any = None, *,
+             replace: Any = None) -> pathlib.Path:
+        """Writes the arrays of sites, with ids, lengths and labels, as a safetensors file whose metadata have the vocabulary;
+        a file that is there is replaced once all of it is written."""
+        from .safetensors_file import write
+
+        path, batch = pathlib.Path(file), self._batch(x) if targets is None else self._labelled(x, targets)
+        arrays = {name: array.astype("<i8") for name, array in batch._arrays(batch.labels is not None).items()}
+        arrays.setdefault("lengths", np.full(len(batch), arrays["ids"].shape[1], "<i8"))
+        arrays.update(self.run_with_cache(batch, names, replace=replace)[1])
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            part = pathlib.Path(folder) / path.name
+            write(part, arrays, {"vocabulary": json.dumps(self.vocabulary), "weights": str(self.description["weights"])})
+            os.replace(part, path)
+        return path
+
     @property
     def description(self) -> Dict[str, Any]:
         """All that the program says of the model, see docs/serve.md."""
         return self._server.description
 
-    @property
-    def config(self) -> Dict[str, Any]:
-        return self.description["config"]
-
-    @property
-    def vocabulary(self) -> List[str]:
-        """The tokens, by id."""
-        return self.description["vocabulary"]
-
-    @property
-    def sites(self) -> List[Dict[str, Any]]:
-        """What has an array, in the order of a forward pass: name, shape, meaning."""
-        return self.description["sites"]
-
-    @property
-    def parameters(self) -> List[Dict[str, Any]]:
-        """name and shape of each parameter; run.weights has their values."""
-        return self.description["parameters"]
-
-    @property
-    def W_E(self) -> Any:
-        """The embedding of tokens (vocabulary, d_model)."""
-        return self._weight("token_embedding.weight")
+    config: Dict[str, Any] = _described("config", "The config, section by section.")
+    vocabulary: List[str] = _described("vocabulary", "The tokens, by id.")
+    sites: List[Dict[str, Any]] = _described("sites", "What has an array, in the order of a pass: name, shape, meaning.")
+    parameters: List[Dict[str, Any]] = _described("parameters", "name and shape of each; run.weights has their values.")
+    W_E = property(lambda self: self._weight("token_embedding.weight"), doc="Of tokens (vocabulary, d_model).")
+    W_Q = property(lambda self: self._projections("q"), doc="Of queries (layers, heads, d_model, d_key).")
+    W_K = property(lambda self: self._projections("k"), doc="Of keys; those that heads share are repeated for each.")
+    W_V = property(lambda self: self._projections("v"), doc="Of values, as W_K.")
 
     @property
     def W_U(self) -> Any:
         """From the residual stream to the logits (d_model, outputs)."""
-        return self._weight("token_embedding.weight" if self.config["model"]["output"]["tied"] else "output.weight").T
-
-    @property
-    def W_Q(self) -> Any:
-        """Of queries (layers, heads, d_model, d_key). Keys and values that heads share are repeated for each."""
-        return self._projections("q")
-
-    @property
-    def W_K(self) -> Any:
-        return self._projections("k")
-
-    @property
-    def W_V(self) -> Any:
-        return self._projections("v")
+        return self.W_E.T if self.config["model"]["output"]["tied"] else self._weight("output.weight").T
 
     @property
     def W_O(self) -> Any:
         """Of the outputs of heads (layers, heads, d_value, d_model)."""
         heads, columns = self._heads("z")
-        rows = [self._weight(f"encoder.layers.{layer}.self_attn.out_proj.weight", heads * columns).T
-                for layer in range(self.config["model"]["layers"])]
-        return np.stack([x.reshape(heads, columns, -1) for x in rows])
+        return np.stack([self._head_outputs(f"encoder.layers.{layer}.self_attn.", heads, columns)
+                         for layer in range(self.config["model"]["layers"])])
+
+    def QK(self, layer: int, head: int) -> Any:
+        """W_Q W_Kᵀ, (d_model, d_model): from a query's and a key's vector to their score."""
+        return self.W_Q[layer, head] @ self.W_K[layer, head].T
+
+    def OV(self, layer: int, head: int) -> Any:
+        """W_V W_O, (d_model, d_model): from the vector that is attended to, to what the head adds."""
+        return self.W_V[layer, head] @ self.W_O[layer, head]
+
+    def _head_outputs(self, attention: str, heads: int, columns: int) -> Any:
+        if self.config["model"]["attention"]["combine"] == "sum":
+            return np.stack([self._weight(f"{attention}out_proj.{head}.weight").T for head in range(heads)])
+        return self._weight(f"{attention}out_proj.weight").T.reshape(heads, columns, -1)
 
     def _heads(self, which: str) -> List[int]:
         """How many heads of how many columns a site has."""
@@ -225,7 +236,7 @@ class Model:
             out.append(np.repeat(x, sizes[0][0] // heads, axis=0))
         return np.stack(out)
 
-    def _weight(self, name: str, columns: Optional[int] = None) -> Any:
+    def _weight(self, name: str) -> Any:
         from .safetensors_file import read
 
         path = self.description["weights"]
@@ -233,11 +244,23 @@ class Model:
             raise ValueError("weights before training are in no file")
         if not self._tensors:
             self._tensors = read(path)[0]
-        x = self._tensors.get(name)
-        if x is None or (columns is not None and x.shape[1] != columns):
-            of = "" if columns is None else f" of {columns} columns"
-            raise ValueError(f"{path}: has no {name}{of}, which this needs; run.weights has what there is")
-        return x
+        if name not in self._tensors:
+            raise ValueError(f"{path}: has no {name}, which this needs; run.weights has what there is")
+        return self._tensors[name]
+
+    def _vector(self, name: str) -> Any:
+        """A vector in double precision, None if the model has none of that name."""
+        return self._weight(name).astype("f8") if any(one["name"] == name for one in self.parameters) else None
+
+    def _outputs(self, token: Any) -> Any:
+        """The numbers of outputs, of a token's text or of numbers."""
+        names = [self.vocabulary[i] for i in self.description["outputs"]] or self.vocabulary
+        if isinstance(token, str) and token not in names:
+            raise ValueError(f"{token}: is no output; there are {' '.join(names[:20])} …")
+        numbers = _integers("token", names.index(token) if isinstance(token, str) else token)
+        if ((numbers < -1) | (numbers >= len(names))).any():
+            raise ValueError(f"token {numbers.max()}: outputs are 0 to {len(names) - 1}, -1 for none")
+        return numbers
 
     def _batch(self, x: Any) -> Tokens:
         if isinstance(x, Tokens):
@@ -316,6 +339,9 @@ class Model:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    def __reduce__(self) -> Any:  # another process of the same
+        return Model, (self._server.arguments,)
 
     def __repr__(self) -> str:
         return f"Model({self._server.arguments!r})"

@@ -1,7 +1,5 @@
 """Finds the program and runs it: results are its JSON, errors its messages."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib
@@ -11,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 import warnings
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -20,13 +19,11 @@ __version__ = "0.3.0"
 
 
 class ThimbleError(RuntimeError):
-    """The program did not do what it was told; the text is its message.
-
-    status: its exit status, negative for the number of a signal; problems: a line for each problem of a config or a
-    file, with its place; command: the command line.
-    """
+    """The program did not do what it was told; the text is its message. status: its exit status, negative for the number of
+    a signal; problems: a line for each problem of a config or a file, with its place; command: the command line."""
 
     def __init__(self, message: str, status: int, command: Sequence[str]):
+        message = _arguments.in_python(message, command)
         super().__init__(message)
         self.status = status
         self.command = list(command)
@@ -49,10 +46,8 @@ _versions: Dict[Tuple[str, int], str] = {}  # of programs, by path and time of c
 
 
 def program() -> str:
-    """The path of the program: $THIMBLE, or that installed with this package, on the path, or built in this checkout.
-
-    Raises RuntimeError if there is none, or if it has another version than this package.
-    """
+    """The path of the program: $THIMBLE, or that installed with this package, on the path, or built in this checkout. Raises
+    RuntimeError if there is none, or if it has another version than this package."""
     checkout = pathlib.Path(__file__).resolve().parent.parent.parent
     named = os.environ.get("THIMBLE")
     candidates = [named] if named else [os.path.join(sysconfig.get_path("scripts"), "thimble"), "thimble",
@@ -73,29 +68,40 @@ def program() -> str:
     return path
 
 
-class _Progress:
-    """Shows lines on standard error, in a notebook on standard output, as errors are red there; a step of training
-    over the step before."""
+_MOVES = re.compile(r"step (\d+)/(\d+) |[^:]+: \d+ %, .* left$")  # a line of progress that replaces the one before
+_SECONDS = 5  # between such lines, where none can be replaced
 
-    def __init__(self, shows: bool):
-        self.width = 0  # of the step that may be written over
-        self.stream = sys.stdout if "ipykernel" in sys.modules else sys.stderr
-        self.shows = shows and self.stream is not None
+
+class _Progress:
+    """Shows lines on standard error, in a notebook on standard output, as errors are red there. In a terminal and a notebook
+    progress is one line that moves, which remains of training alone; elsewhere it is a line every few seconds. shows: "all",
+    "progress" or "nothing"."""
+
+    def __init__(self, shows: str):
+        in_notebook = type(sys.stdout).__module__.startswith("ipykernel")
+        self.stream = sys.stdout if in_notebook else sys.stderr
+        self.shows = "nothing" if self.stream is None else shows
+        self.moves = in_notebook or (self.shows != "nothing" and self.stream.isatty())
+        self.line = ""  # the one that may be written over
+        self.time = time.monotonic()  # of the last line
 
     def show(self, line: str) -> None:
-        if not self.shows:
+        step = _MOVES.match(line)
+        if self.shows == "nothing" or not (step or self.shows == "all"):
             return
-        step = re.match(r"step \d+/\d+ ", line)
-        if not step:
-            self.end()
-        self.stream.write("\r" + line.ljust(self.width) if step else line + "\n")
+        if step and self.moves:
+            self.stream.write("\r" + line.ljust(len(self.line)))
+            self.line = line
+        elif not step or time.monotonic() >= self.time + _SECONDS or (step[1] and step[1] == step[2]):
+            self.stream.write(("\r" + line.ljust(len(self.line)) if self.line else line) + "\n")
+            self.line = ""
+            self.time = time.monotonic()
         self.stream.flush()
-        self.width = len(line) if step else 0
 
     def end(self) -> None:
-        if self.width:
-            self.stream.write("\n")
-        self.width = 0
+        if self.line:
+            self.stream.write("\n" if self.line.startswith("step ") else "\r" + " " * len(self.line) + "\r")
+        self.line = ""
 
 
 def _error(lines: Sequence[str]) -> int:
@@ -103,7 +109,7 @@ def _error(lines: Sequence[str]) -> int:
     return max((i for i, line in enumerate(lines) if line.startswith("thimble: ")), default=0)
 
 
-def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
+def _wait(process: "subprocess.Popen[str]", shows: str) -> List[str]:
     """Waits for the end, and returns what the program said."""
     lines: List[str] = []
     held: List[str] = []  # what may be an error, which the exception alone tells, or a remark
@@ -112,7 +118,7 @@ def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
         for line in process.stderr or ():
             lines.append(line.rstrip("\n"))
             held.append(lines[-1])
-            if held[0].startswith("thimble: ") and not re.match(r"step +\d|\d+/\d+ ", line):
+            if held[0].startswith("thimble: ") and not (re.match(r"step +\d|\d+/\d+ ", line) or _MOVES.match(line)):
                 continue
             for text in held:
                 progress.show(text)
@@ -126,12 +132,10 @@ def _wait(process: "subprocess.Popen[str]", shows: bool) -> List[str]:
 
 
 def call(arguments: Sequence[str], progress: bool = False) -> Any:
-    """Runs the program and returns its result. With `progress` its lines appear as they come, else remarks are warnings.
-
-    Raises InputError, NonFiniteError or ThimbleError with the program's message. At a KeyboardInterrupt, or any other
-    exception, the program saves what it trains, and ends before the exception goes on. May be called by several threads
-    at once.
-    """
+    """Runs the program, shows its progress and returns its result. With `progress` its other lines appear as they come, else
+    remarks are warnings. Raises InputError, NonFiniteError or ThimbleError with the program's message. At a
+    KeyboardInterrupt, or any other exception, the program saves what it trains, and ends before the exception goes on. May
+    be called by several threads at once."""
     command = [program(), *arguments]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", errors="replace") as process:
@@ -139,10 +143,10 @@ def call(arguments: Sequence[str], progress: bool = False) -> Any:
         reader = threading.Thread(target=lambda: out.append(process.stdout.read()))  # type: ignore[union-attr]
         reader.start()
         try:
-            lines = _wait(process, progress)
+            lines = _wait(process, "all" if progress else "progress")
         except BaseException as error:
             process.terminate()  # saves, as Ctrl-C does, which the program may have had already
-            said = _wait(process, False)
+            said = _wait(process, "nothing")
             if isinstance(error, KeyboardInterrupt) and sys.stderr is not None:
                 sys.stderr.write("".join(line + "\n" for line in said))
             raise
@@ -161,7 +165,8 @@ def warn(lines: Sequence[str]) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
         level, frame = level + 1, frame.f_back
-    for remark in filter(None, re.split(r"^thimble: ", "\n".join(lines), flags=re.M)):
+    said = "\n".join(line for line in lines if not _MOVES.match(line))
+    for remark in filter(None, re.split(r"^thimble: ", said, flags=re.M)):
         warnings.warn(remark.strip(), stacklevel=level)
 
 

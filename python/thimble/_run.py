@@ -1,130 +1,96 @@
 """A run of the program: what it was trained on, how well it does, what its heads do."""
 
-from __future__ import annotations
-
 import copy
-import html
 import json
 import os
 import pathlib
-import tempfile
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+import re
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from . import _arguments, _program
+from . import _arguments, _plots, _program
 from ._arguments import Checkpoint, Overrides
 from ._arguments import Head as HeadName
+from ._heads import Attention, Head, Heads, attention
 from ._model import Model
+from ._server import needed
+
+_SPLITS = ("test", "validation", "train")
 
 
-class Score(NamedTuple):
-    """A score of a head's attention. Which unit and range a score has, docs/inspect.md says; None was not measured."""
-
-    value: Optional[float]
-    chance: Optional[float]  # what uniform attention gives
-    at_init: Optional[float]  # what the untrained head gave
-    attainable: Optional[float]  # the most that attention could give
-    eligible: int  # queries that the value is a mean of
+def _rows(path: pathlib.Path) -> List[Dict[str, Any]]:
+    """The lines of metrics.jsonl that have a split, without a last line that is incomplete yet."""
+    lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []
+    return [row for row in map(json.loads, filter(str.strip, lines)) if "split" in row]
 
 
-class Head:
-    """What a head attends to, and what it costs to ablate it, on a sample of the test split.
-
-    name: as commands take it, "1.0" or "cross.1.0"; label: what it does by its scores, "" for none; sentence: what that
-    rests on; scores: a Score by name; ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy
-    with its interval.
-    """
-
-    def __init__(self, result: Mapping[str, Any]):
-        self.result = result
-        self.name: str = result["name"]
-        self.layer: int = result["layer"]
-        self.head: int = result["head"]
-        self.label: str = result["label"]
-        self.verdict: str = result["verdict"]
-        self.sentence: str = result["sentence"]
-        self.scores = {name: Score(*(score.get(field) for field in Score._fields))
-                       for name, score in result["scores"].items()}
-        self.ablation: Dict[str, Any] = result.get("ablation", {})
-
-    def __repr__(self) -> str:
-        return f"Head {self.name}: {self.sentence or self.label}"
-
-
-class Attention(NamedTuple):
-    """weights: of an encoder an array (layers, heads, queries, keys), else such an array (heads, queries, keys) by the
-    name of the attention; nested lists without NumPy. tokens: of the sequence, an encoder-decoder's answer; source: its
-    input, [] for an encoder."""
-
-    weights: Any
-    tokens: List[str]
-    source: List[str]
-
-
-def _array(x: Any) -> Any:
-    try:
-        import numpy
-    except ImportError:
-        return x
-    return numpy.array(x, dtype=numpy.float64)
-
-
-def _columns(path: pathlib.Path) -> Dict[str, List[Any]]:
-    """The lines of metrics.jsonl as columns; None where a line has no such number. Lists and objects, such as the scores
-    of heads, are left out, and so is a last line that is incomplete yet."""
-    lines = [line for line in path.read_text("utf-8").split("\n")[:-1] if line.strip()]
-    rows = [row for row in map(json.loads, lines) if "split" in row]
-    keys = dict.fromkeys(key for row in rows for key, x in row.items() if not isinstance(x, (list, dict)) and key != "run")
-    return {key: [row.get(key) for row in rows] for key in keys}
+def _step(path: pathlib.Path) -> int:
+    """The step of a checkpoint."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return int(header["__metadata__"]["step"])
 
 
 class Run:
-    """The run in a directory, which a program of the same version has trained or is training.
-
-    checkpoint: "best", "final" or a step; by default the newest. Nothing is kept but what was asked of the same
-    weights before.
-    """
+    """The run in a directory, which a program of the same version has trained or is training. checkpoint: "best", "final" or
+    a step; by default the newest; "init" for a model() before training. Nothing is kept but what was asked of the same
+    weights before."""
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"], checkpoint: Checkpoint = None):
         self.directory = pathlib.Path(directory).absolute()
-        self.checkpoint = checkpoint
+        self.checkpoint = int(checkpoint) if str(checkpoint).isdigit() else checkpoint  # type: ignore[arg-type]
         self._known: Dict[Any, Any] = {}
         if not (self.directory / "data.json").exists():
             raise FileNotFoundError(f"{self.directory}: is no run of thimble; train one with thimble.train()")
+        if self.checkpoint not in (None, "init", *self._files()):
+            raise FileNotFoundError(f"{self.directory}: has no checkpoint {checkpoint}; it has "
+                                    + ", ".join(map(str, self._files())))
+
+    def _files(self) -> Dict[Union[str, int], pathlib.Path]:
+        """The checkpoints by name, steps in their order."""
+        paths = sorted((self.directory / "checkpoints").glob("*.safetensors"), key=lambda path: (len(path.name), path))
+        return {int(path.stem[5:]) if path.stem.startswith("step-") else path.stem: path for path in paths
+                if re.fullmatch(r"best|final|step-\d+", path.stem)}
+
+    @property
+    def checkpoints(self) -> List["Run"]:
+        """The run at each checkpoint, in the order of their steps."""
+        return [Run(self.directory, name) for name, _ in sorted(self._files().items(), key=lambda one: _step(one[1]))]
 
     @property
     def path(self) -> pathlib.Path:
         """The file of the checkpoint: the final one, or else that of the last step, or else the best."""
-        folder = self.directory / "checkpoints"
-        steps = sorted(folder.glob("step-*.safetensors"), key=lambda path: int(path.stem[5:]))
-        wanted = [self.checkpoint] if self.checkpoint is not None else ["final", *(p.stem for p in steps[-1:]), "best"]
-        names = [name if isinstance(name, str) and not name.isdigit() else f"step-{name}" for name in wanted]
-        found = [folder / f"{name}.safetensors" for name in names if (folder / f"{name}.safetensors").exists()]
+        files = self._files()
+        steps = [name for name in files if isinstance(name, int)]
+        wanted = [self.checkpoint] if self.checkpoint is not None else ["final", *steps[-1:], "best"]
+        found = [files[name] for name in wanted if name in files]
         if not found:
-            raise FileNotFoundError(f"{folder}: has no checkpoint {' or '.join(names)}")
+            raise FileNotFoundError(f"{self.directory}: has no checkpoint {' or '.join(map(str, wanted))}")
         return found[0]
 
     @property
     def result(self) -> Dict[str, Any]:
-        """The results at the end of training: steps, loss and accuracy of each split. {} while it is not over."""
+        """The results at the end of training: steps, loss and accuracy of each split, {} while it is not over; of another
+        checkpoint what was measured at its step."""
+        if self.checkpoint not in (None, "final"):
+            file = self._files().get(self.checkpoint)  # type: ignore[arg-type]
+            step = _step(file) if file else None
+            rows = {row["split"]: row for row in _rows(self.directory / "metrics.jsonl") if row.get("step") == step}
+            return {"steps": step, **{split: rows[split] for split in _SPLITS if split in rows}} if file else {}
         path = self.directory / "summary.json"
         return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     @property
-    def metrics(self) -> Any:
-        """The curves as columns: step, split, loss, …; a pandas.DataFrame if that is installed, else a dict of lists."""
-        columns = _columns(self.directory / "metrics.jsonl")
-        try:
-            import pandas
-        except ImportError:
-            return columns
-        return pandas.DataFrame(columns)
+    def metrics(self) -> Dict[str, List[Any]]:
+        """The curves as columns: step, split, loss, …; None where a line has no such number. Lists and objects, such as the
+        scores of heads, are left out."""
+        rows = _rows(self.directory / "metrics.jsonl")
+        keys = dict.fromkeys(key for row in rows for key, x in row.items() if not isinstance(x, (list, dict)) and key != "run")
+        return {key: [row.get(key) for row in rows] for key in keys}
 
     @property
     def weights(self) -> Dict[str, Any]:
-        """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in).
-
-        As they stand in the file, of which other calls compare the checksum. Raises ValueError where it cannot be read.
-        """
+        """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in). As
+        they stand in the file, of which other calls compare the checksum. Raises ValueError where it cannot be read."""
         from .safetensors_file import read  # needs NumPy
 
         try:
@@ -158,20 +124,32 @@ class Run:
 
     def inspect(self, overrides: Overrides = None, *, sequences: int = 1000, examples: int = 0) -> Dict[str, Any]:
         """All that `thimble inspect --json` says, of that many sequences of the test split."""
-        return copy.deepcopy(self._once("inspect", overrides, sequences=sequences, examples=examples))
+        return copy.deepcopy(self._once(overrides, sequences=sequences, examples=examples))
 
     @property
-    def heads(self) -> List[Head]:
+    def heads(self) -> Heads:
         """The heads, layer by layer, as inspect() measures them on at most 1000 test sequences."""
-        return [Head(head) for head in self.inspect()["heads"]]
+        return Heads(Head(head, self) for head in self.inspect(examples=1)["heads"])
 
-    def attention(self, text: str) -> Attention:
-        """The attention weights of one sequence, tokens with spaces between."""
-        trace = self.trace(text)
-        kinds = trace.get("attentions")
-        weights = (_array(trace["attention"]) if kinds is None else
-                   {kind["name"]: _array(heads) for kind, heads in zip(kinds, trace["attention"])})
-        return Attention(weights, trace["tokens"], trace.get("source", []))
+    @property
+    def example(self) -> Attention:
+        """The attention of the first test sequence, in nested lists."""
+        measured = self.inspect(examples=1)
+        return attention(measured["examples"][0], measured.get("attentions"), list)
+
+    def attention(self, text: Union[str, Sequence[str]]) -> Any:
+        """The Attention of a sequence, tokens with spaces between, or a list of that of each. Needs NumPy."""
+        np = needed("numpy", "arrays")
+        if isinstance(text, str):
+            trace = self.trace(text)
+            return attention(trace, trace.get("attentions"), lambda x: np.array(x, "f8"))
+        with self.model() as model:
+            if all(site["name"] != "blocks.0.attn.hook_pattern" for site in model.sites):
+                return [self.attention(one) for one in text]
+            batch, vocabulary = model.tokens(text), model.vocabulary
+            patterns = list(model.run_with_cache(batch, "*hook_pattern")[1].values())
+            return [Attention(weights[..., :n, :n], [vocabulary[i] for i in ids[:n]], [])
+                    for weights, ids, n in zip(np.stack(patterns, 1).astype("f8"), batch.ids, batch.lengths)]
 
     def trace(self, text: str) -> Dict[str, Any]:
         """Predictions, probabilities, logits and attention of one sequence, as `thimble trace` gives them."""
@@ -182,17 +160,16 @@ class Run:
         return _program.call(_arguments.ablate(self.directory, self.checkpoint, heads, sequences))
 
     def patch(self, clean: Optional[int] = None, corrupted: Optional[int] = None,
-              pairs: Optional[int] = None) -> Dict[str, Any]:
+              pairs: Optional[int] = None, edges: bool = False) -> Dict[str, Any]:
         """Activation patching: the share of the behavior that each head carries, over many pairs of test sequences, or
-        over the pair of those two numbers, from 0."""
-        return _program.call(_arguments.patch(self.directory, self.checkpoint, clean, corrupted, pairs))
+        over the pair of those two numbers, from 0; or that each edge carries, with the smallest circuit."""
+        return _program.call(_arguments.patch(self.directory, self.checkpoint, clean, corrupted, pairs, edges))
 
     def generate(self, text: str = "", beams: Optional[int] = None, samples: Optional[int] = None,
                  **how: Any) -> List[Tuple[str, float]]:
         """The answers to an input, or what follows a prompt, likeliest first, each with the natural logarithm of its
-        probability.
-
-        With `samples`, as many drawn ones; temperature, top_k, top_p and seed say how, tokens how long they may be."""
+        probability. With `samples`, as many drawn ones; temperature, top_k, top_p and seed say how, tokens how long they may
+        be."""
         result = _program.call(_arguments.generate(self.directory, self.checkpoint, text, beams=beams, samples=samples, **how))
         return [(answer["text"], answer["log_probability"]) for answer in result["hypotheses"]]
 
@@ -201,34 +178,38 @@ class Run:
         _program.call(_arguments.inspect(self.directory, self.checkpoint, None, sequences=sequences, html=file))
         return pathlib.Path(file)
 
-    def _once(self, what: str, overrides: Overrides, **settings: Any) -> Any:
+    def plot(self) -> Any:
+        """Draws loss and accuracy of each split by step, in two Axes, which it returns. Needs Matplotlib."""
+        return _plots.curves(self.metrics)
+
+    def _once(self, overrides: Overrides, **settings: int) -> Any:
         file = self.path
-        key = (what, str(file), file.stat().st_mtime_ns, json.dumps([overrides, settings], sort_keys=True))
+        key = (str(file), file.stat().st_mtime_ns, *_arguments.words(overrides), *settings.items())
         if key not in self._known:
-            if what == "page":
-                with tempfile.TemporaryDirectory() as folder:
-                    self._known[key] = self.report(pathlib.Path(folder) / "report.html").read_text("utf-8")
-            else:
-                arguments = _arguments.inspect(self.directory, self.checkpoint, overrides, **settings)
-                self._known[key] = _program.call(arguments)
+            self._known[key] = _program.call(_arguments.inspect(self.directory, self.checkpoint, overrides, **settings))
         return self._known[key]
 
     def __repr__(self) -> str:
         where, result = os.path.relpath(self.directory), self.result
+        where += "" if self.checkpoint is None else f", checkpoint {self.checkpoint}"
         if not result:
             return f"Run {where}: {'not finished' if self.directory.is_dir() else 'is not there any more'}"
-        test = result.get("test") or {}
-        said = f"{result['steps']} steps, {result['parameters']} parameters"
-        if test.get("loss") is not None:
-            said += f", test loss {test['loss']:.4f}"
-        if test.get("accuracy") is not None:
-            said += f", tokens {100 * test['accuracy']:.2f} % of {test['labels']}"
+        split = next((split for split in _SPLITS if result.get(split)), "")
+        numbers = result.get(split, {})
+        said = f"{result['steps']} steps" + (f", {result['parameters']} parameters" if "parameters" in result else "")
+        if numbers.get("loss") is not None:
+            said += f", {split} loss {numbers['loss']:.4f}"
+        if numbers.get("accuracy") is not None:
+            said += f", tokens {100 * numbers['accuracy']:.2f} % of {numbers['labels']}"
         return f"Run {where}: {said}"
 
     def _repr_html_(self) -> Optional[str]:
+        """What the heads do, and the map of the one that costs most, if they can be measured; else a notebook shows the
+        line."""
         try:
-            page = html.escape(self._once("page", None), quote=True)
-        except (_program.ThimbleError, OSError):
-            return None  # without a report a notebook shows the line
-        return (f"<p>{html.escape(repr(self))}</p><iframe srcdoc=\"{page}\" style=\"width:100%;height:640px;border:0\">"
-                "</iframe>")
+            heads = self.heads
+            most = max(heads, key=lambda head: abs(head.ablation.get("zero", {}).get("loss_change") or 0))
+            return _plots.page(repr(self), [(head.name, head.label or head.verdict, head.sentence) for head in heads],
+                               most.name, *self.example.of(most.name))
+        except (_program.ThimbleError, OSError, ValueError):
+            return None

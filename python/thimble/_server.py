@@ -1,9 +1,8 @@
 """The process `thimble serve`, which answers for a model's arrays; messages are those of docs/serve.md."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
+import importlib
 import json
 import os
 import subprocess
@@ -22,13 +21,13 @@ _SMALL = 1 << 16  # bytes that a pipe takes at once
 _SET_SIZE = 1031  # F_SETPIPE_SZ of Linux
 
 
-def numpy() -> Any:
-    """NumPy, which is imported when it is needed, as the package does without."""
+def needed(module: str, what: str) -> Any:
+    """A module that is imported when it is needed, as the package does without."""
     try:
-        import numpy
+        return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError("the model's arrays need NumPy; install it: pip install numpy") from error
-    return numpy
+        name = module.split(".")[0]
+        raise ImportError(f"{what} need {name}; install it: pip install {name}") from error
 
 
 def _bytes(array: Any) -> memoryview:
@@ -129,27 +128,23 @@ class _Process:
 
 
 class Server:
-    """Asks a process, which starts with the first question. When it has died, the next question starts another.
-
-    May be asked by several threads; a process that was forked starts another for itself.
-    """
+    """Asks a process, which starts with the first question. When it has died, the next question starts another. May be asked
+    by several threads; a process that was forked starts another for itself."""
 
     _process: Optional[_Process] = None
 
     def __init__(self, arguments: Sequence[str]):
         global np
-        np = numpy()
+        np = needed("numpy", "arrays")
         self.arguments = list(arguments)
         self.lock = threading.RLock()
         self._description: Dict[str, Any] = {}
         _servers.add(self)
 
     def ask(self, request: Any, arrays: Mapping[str, Any] = {}, whole: Collection[str] = ()) -> Reply:
-        """The reply and its arrays, of which those not in `whole` come a few rows at a time.
-
-        Raises InputError for a request that is refused, ThimbleError if the process dies. Any other exception, such as
-        KeyboardInterrupt, ends the process.
-        """
+        """The reply and its arrays, of which those not in `whole` come a few rows at a time. Raises InputError for a request
+        that is refused, ThimbleError if the process dies. Any other exception, such as KeyboardInterrupt, ends the
+        process."""
         with self.lock:
             return self._exchange(self._process or self._open(), request, arrays, whole)
 

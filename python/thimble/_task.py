@@ -1,13 +1,13 @@
 """Data of one's own, from Python lists."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import pathlib
 import tempfile
-from typing import Iterable, List, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Sequence, Tuple, Union
+
+from . import _arguments, _program
 
 Tokens = Union[str, Sequence[str]]  # tokens, or a text of them with spaces between
 
@@ -21,12 +21,9 @@ def _line(tokens: Tokens, number: int) -> str:
 
 
 class Task:
-    """Pairs of an input and its answer, which become a file that the program reads.
-
-    pairs: (input, answer) of tokens each; file: where to write them, tab-separated, and beside it FILE.yaml, a config; by
-    default in runs/, under a name made from their content, so that the same pairs are the same file. A run of them needs
-    the file to be evaluated or inspected.
-    """
+    """Pairs of an input and its answer, which become a file that the program reads. pairs: (input, answer) of tokens each;
+    file: where to write them, tab-separated, and beside it FILE.yaml, a config; by default in runs/, under a name made from
+    their content, so that the same pairs are the same file. A run of them needs the file to be evaluated or inspected."""
 
     def __init__(self, pairs: Iterable[Tuple[Tokens, Tokens]], file: Union[str, "os.PathLike[str]", None] = None):
         lines: List[str] = []
@@ -41,10 +38,8 @@ class Task:
         self.file = pathlib.Path(file) if file is not None else pathlib.Path("runs") / f"pairs-{digits}.tsv"
 
     def config(self) -> pathlib.Path:
-        """Writes the pairs, and beside them a config of that task; returns its path.
-
-        Raises FileExistsError if a file of other content is there.
-        """
+        """Writes the pairs, and beside them a config of that task; returns its path. Raises FileExistsError if a file of
+        other content is there."""
         config = self.file.with_name(self.file.name + ".yaml")
         self.file.parent.mkdir(parents=True, exist_ok=True)
         content = json.dumps({"task": {"name": "file", "file": self.file.name, "format": "tsv"}}, ensure_ascii=False) + "\n"
@@ -54,6 +49,24 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task of {self.count} pairs in {self.file}"
+
+
+def settings(sweep: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
+    """Writes the content of a sweep file, whose config may be a Task or a bundled one, under a name made from it."""
+    config = sweep.get("config", "")
+    if isinstance(config, Task):
+        config = config.config()
+    elif not os.path.exists(config):
+        config = _write_named(_program.call(_arguments.show(config)), folder / "config")
+    return _write_named({**sweep, "config": os.path.abspath(config)}, folder / "settings")
+
+
+def _write_named(content: Any, path: pathlib.Path) -> pathlib.Path:
+    text = json.dumps(content, ensure_ascii=False)
+    path = path.with_name(f"{path.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.yaml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_new(path, text)
+    return path
 
 
 def _write_new(path: pathlib.Path, text: str) -> None:

@@ -301,7 +301,7 @@ def test_without_numpy():
         "except ImportError as error: print(error)"
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(source / "python")},
                          capture_output=True, text=True, check=True).stdout
-    assert out == "the model's arrays need NumPy; install it: pip install numpy\n"
+    assert out == "arrays need numpy; install it: pip install numpy\n"
 
 
 # The program itself, byte by byte.

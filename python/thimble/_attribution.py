@@ -1,0 +1,69 @@
+"""Direct logit attribution: what each part of a pre-norm model adds to a logit, with the final norm's scale held fixed."""
+
+from typing import Any, Dict, List, NamedTuple
+
+from ._server import needed
+
+
+class Attribution(NamedTuple):
+    """values (B, T, parts), or (B, parts) of a model with one output for each sequence, which sum to the logits; parts:
+    their names."""
+
+    values: Any
+    parts: List[str]
+
+
+def attribute(model: Any, cache: Any, token: Any) -> Attribution:
+    np, config = needed("numpy", "arrays"), model.config["model"]
+    stack = "" if config["kind"] == "encoder" else "decoder."
+    for is_so, what in ((config["kind"] == "recurrent", "recurrent"), (config["norm"] != "pre", "post-norm"),
+                        (config["output"]["hidden"] > 0, "two-layer output net")):
+        if is_so:
+            raise ValueError(f"{what}: logits are not a sum of parts; train with model.norm pre and model.output.hidden 0")
+    last = cache[f"{stack}blocks.{config['layers'] - 1}.hook_resid_post"].astype("f8")
+    pooling = config["output"]["pooling"] if config["output"]["per"] == "sequence" else None
+    ids = np.broadcast_to(model._outputs(token), last.shape[:1 if pooling else 2])
+    unembed, norm = model.W_U.T.astype("f8")[ids], f"{stack or 'encoder.'}norm."
+    weight, bias, of_output = (model._vector(name) for name in (f"{norm}weight", f"{norm}bias", "output.bias"))
+    x, direction = last, unembed if weight is None else unembed * weight
+    if config["norm_final"] and config["norm_type"] == "layer":
+        x, direction = (v - v.mean(-1, keepdims=True) for v in (x, direction))
+    direction = direction[:, None] if pooling else direction
+    if config["norm_final"]:
+        direction = direction / np.sqrt((x ** 2).mean(-1, keepdims=True) + config["norm_epsilon"])
+
+    parts = _parts(model, cache, config, stack)
+    if not np.allclose(sum(parts.values()), last, rtol=0, atol=1e-3 * np.nanmax(abs(last)), equal_nan=True):
+        raise ValueError("the parts do not add up to the residual stream, which was replaced in this pass")
+    values = [(part * direction).sum(-1) for part in parts.values()]
+    if pooling:
+        ends = np.arange(len(last)), (~np.isnan(last[..., 0])).sum(1) - 1
+        values = [np.nanmean(v, 1) if pooling == "mean" else v[:, 0] if pooling == "first" else v[ends] for v in values]
+    constants = {} if bias is None else {"final norm bias": unembed @ bias}
+    constants.update({} if of_output is None else {"output bias": of_output[ids]})
+    stacked = np.stack([*values, *constants.values()], -1)
+    known = ~np.isnan(stacked).any(-1, keepdims=True) & (ids >= 0)[..., None]
+    return Attribution(np.where(known, stacked, np.nan), [*parts, *constants])
+
+
+def _parts(model: Any, cache: Any, config: Any, stack: str) -> Dict[str, Any]:
+    """What is added up in the residual stream, by name."""
+    parts = {"embedding": cache[f"{stack}blocks.0.hook_resid_pre"].astype("f8")}
+    if config["positions"] in ("learned", "sinusoidal") and not config["norm_embedding"]:
+        token = cache[f"{stack}hook_embed"]
+        parts = {"token embedding": token, "position embedding": parts["embedding"] - token}
+    sites = {site["name"] for site in model.sites}
+    for layer in range(config["layers"]):
+        at, weights = f"{stack}blocks.{layer}.", f"{stack or 'encoder.'}layers.{layer}."
+        for site, name, of, module in (("attn", "attention", stack, f"{weights}self_attn."),
+                                       ("cross", "cross-attention", "cross.", f"{weights}multihead_attn.")):
+            if f"{at}{site}.hook_z" in sites:
+                z, bias = cache[f"{at}{site}.hook_z"].astype("f8"), model._vector(f"{module}out_proj.bias")
+                matrices = model._head_outputs(module, *z.shape[2:])
+                parts.update({f"head {of}{layer}.{h}": z[:, :, h] @ matrix for h, matrix in enumerate(matrices)})
+                parts.update({} if bias is None else {f"layer {layer} {name} bias": bias})
+            elif f"{at}hook_{site}_out" in sites:
+                parts[f"layer {layer} {config['mixer']}"] = cache[f"{at}hook_{site}_out"]
+        if f"{at}hook_mlp_out" in sites:
+            parts[f"layer {layer} feed-forward"] = cache[f"{at}hook_mlp_out"]
+    return parts

@@ -1,0 +1,294 @@
+"""What a researcher asks the Python package for: attribution, matrices, probes, checkpoints. The rest is pytest's.
+Usage: python_research_test.py THIMBLE_BINARY SOURCE_DIR"""
+
+import json
+import os
+import pathlib
+import pickle
+import re
+import sys
+
+import pytest
+
+thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+sys.path.insert(0, str(source / "python"))
+os.environ["THIMBLE"] = thimble_program
+import thimble  # noqa: E402
+from thimble import safetensors_file  # noqa: E402
+
+numpy = pytest.importorskip("numpy")
+SHORT = {"train.steps": 3, "train.schedule.warmup": 0, "train.batch": 32}
+SMALL = {**SHORT, "data.train": 200, "data.validation": 50, "data.test": 50}
+PRE = {**SMALL, "model.norm": "pre", "model.heads": 2, "model.layers": 2, "model.output.hidden": 0}
+LLAMA = {**SHORT, "model.positions": "rotary", "model.attention.kv_heads": 2, "model.gated": True, "model.bias": False,
+         "model.norm_type": "rms", "model.activation": "silu", "model.output.tied": True}
+CLASSES = {**SHORT, "model.norm": "pre"}
+RUNS = {
+    "learned": ("names", SHORT),
+    "llama": ("names", LLAMA),
+    "rms decoder": ("translation", {**SMALL, "model.norm": "pre", "model.norm_type": "rms", "model.layers": 2,
+                                    "model.attention.combine": "sum"}),
+    "decoder": ("translation", {**SMALL, "model.norm": "pre"}),
+    "summed heads": ("reverse", {**PRE, "model.attention.combine": "sum"}),
+    "no projections": ("reverse", {**PRE, "model.attention.in_proj": False, "model.norm_embedding": True}),
+    "convolution": ("reverse", {**PRE, "model.heads": 1, "model.mixer": "convolution", "model.norm_weight": False}),
+    "no final norm": ("reverse", {**PRE, "model.norm_final": False, "model.d_ff": 0}),
+    "last": ("modular_addition", CLASSES),
+    "mean": ("modular_addition", {**CLASSES, "model.output.pooling": "mean"}),
+    "first": ("modular_addition", {**CLASSES, "model.output.pooling": "first"}),
+    "post": ("reverse", {**SMALL, "model.output.hidden": 0}),
+    "two layers": ("reverse", {**SMALL, "model.norm": "pre"}),
+    "recurrent": ("translation_recurrent", SMALL),
+}
+SUMS = list(RUNS)[:11]
+
+
+class Known(dict):
+    def __missing__(self, kind):
+        config, overrides = RUNS[kind]
+        self[kind] = thimble.train(config, overrides, out=f"runs/{kind.replace(' ', '_')}")
+        return self[kind]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    os.chdir(tmp_path_factory.mktemp("research"))
+    return Known()
+
+
+def chosen(logits, labels):
+    return numpy.take_along_axis(logits, numpy.maximum(labels, 0)[..., None], -1)[..., 0]
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_parts_sum_to_the_logit(runs, kind):
+    with runs[kind].model({"train.precision": "float64"}) as model:
+        data = model.data("test", 20)
+        data.labels[3] = -1
+        logits, cache = model.run_with_cache(data)
+        values, parts = cache.logit_attribution(data.labels)
+        assert values.shape == (*data.labels.shape, len(parts)) and len(set(parts)) == len(parts)
+        there = data.labels >= 0
+        assert abs(values.sum(-1) - chosen(logits, data.labels))[there].max() < 1e-10
+        assert numpy.isnan(values[~there]).all() and not numpy.isnan(values[there]).any()
+        everywhere = cache.logit_attribution(3)[0].sum(-1)  # of one token
+        assert numpy.array_equal(numpy.isnan(everywhere), numpy.isnan(logits[..., 3]))
+        assert numpy.nanmax(abs(everywhere - logits[..., 3])) < 1e-10
+        outputs = model.description["outputs"] or range(len(model.vocabulary))
+        by_text = cache.logit_attribution(model.vocabulary[outputs[3]])[0]
+        assert numpy.array_equal(by_text.sum(-1), everywhere, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SUMS if kind not in ("rms decoder", "decoder", "convolution")])
+@pytest.mark.filterwarnings("ignore:no better than")
+def test_parts_are_those_of_inspect(runs, kind):
+    theirs = runs[kind].inspect(sequences=20)["attribution"]
+    with runs[kind].model() as model:
+        data = model.data("test", 20)
+        values, parts = model.run_with_cache(data)[1].logit_attribution(data.labels)
+    ours = dict(zip(parts, numpy.nanmean(values.reshape(-1, len(parts)), 0)))
+    if "embedding" not in ours:
+        ours["embedding"] = ours.pop("token embedding") + ours.pop("position embedding", 0)
+    compared = {part["name"]: part["mean"] for part in theirs["parts"] if part["name"] in ours}
+    assert list(compared).sort() == list(ours).sort() and len(compared) == len(ours)
+    assert max(abs(ours[name] - mean) for name, mean in compared.items()) < 1e-7
+
+
+def test_names_of_parts(runs):
+    parts = {}
+    for kind in ("decoder", "convolution"):
+        with runs[kind].model() as model:
+            parts[kind] = model.run_with_cache(model.data("test", 2))[1].logit_attribution(1).parts
+    assert parts["decoder"] == [
+        "token embedding", "position embedding", "head decoder.0.0", "head decoder.0.1", "layer 0 attention bias",
+        "head cross.0.0", "head cross.0.1", "layer 0 cross-attention bias", "layer 0 feed-forward", "final norm bias",
+        "output bias"]
+    assert parts["convolution"][2:4] == ["layer 0 convolution", "layer 0 feed-forward"]
+
+
+def test_a_head_adds_what_is_lost_without_it(runs):
+    """By another way: at a held scale, the logits without the last layer's head lose its part."""
+    with runs["no final norm"].model({"train.precision": "float64"}) as model:
+        data = model.data("test", 5)
+        logits, cache = model.run_with_cache(data)
+        without = model(data, replace={"blocks.1.attn.hook_z": (0, {"head": 1})})
+        values, parts = cache.logit_attribution(4)
+        assert abs(values[..., parts.index("head 1.1")] - (logits - without)[..., 4]).max() < 1e-10
+
+
+def test_what_has_no_attribution_says_why(runs):
+    for kind, message in (("post", "^post-norm: logits are not a sum of parts; train with model.norm pre"),
+                          ("two layers", "^two-layer output net: "), ("recurrent", "^recurrent: ")):
+        with runs[kind].model() as model:
+            with pytest.raises(ValueError, match=message) as error:
+                model.run_with_cache(model.data("test", 2))[1].logit_attribution(1)
+            assert "\n" not in str(error.value)
+    with runs["learned"].model() as model:
+        logits, cache = model.run_with_cache(["anna"], ["*resid_*", "hook_embed", "*mlp_out"])
+        with pytest.raises(KeyError, match="blocks.0.attn.hook_z: is not in the cache"):
+            cache.logit_attribution("a")
+        cache = model.run_with_cache(["anna"])[1]
+        for token, message in (("ab", "ab: is no output; there are "), (27, "token 27: outputs are 0 to 26"),
+                               (-2, "outputs are 0 to 26, -1 for none")):
+            with pytest.raises(ValueError, match=message):
+                cache.logit_attribution(token)
+        cache = model.run_with_cache(["anna"], replace={"blocks.1.hook_resid_mid": 0})[1]
+        with pytest.raises(ValueError, match="the residual stream, which was replaced"):
+            cache.logit_attribution("a")
+        again = pickle.loads(pickle.dumps(model.run_with_cache(["anna"])[1]))
+        assert again.logit_attribution("a").values.shape == (1, 5, 16)
+        again.model.close()
+
+
+def test_matrices_of_circuits(runs):
+    with runs["learned"].model() as model:
+        cache = model.run_with_cache(["anna"])[1]
+        assert numpy.allclose(model.QK(1, 2), model.W_Q[1, 2] @ model.W_K[1, 2].T) and model.QK(1, 2).shape == (32, 32)
+        weights, normalized = runs["learned"].weights, cache["blocks.1.ln1.hook_normalized"][0]
+        bias = weights["encoder.layers.1.self_attn.in_proj_bias"][64:].reshape(4, 8)[2] @ model.W_O[1, 2]
+        through = cache["blocks.1.attn.hook_pattern"][0, 2] @ (normalized @ model.OV(1, 2) + bias)
+        assert numpy.allclose(through, cache["blocks.1.attn.hook_z"][0, :, 2] @ model.W_O[1, 2], atol=1e-6)
+    with runs["summed heads"].model() as model:
+        cache = model.run_with_cache(["1 2 3"])[1]
+        out = numpy.einsum("bthd,hdc->btc", cache["blocks.1.attn.hook_z"], model.W_O[1])
+        out += runs["summed heads"].weights["encoder.layers.1.self_attn.out_proj.bias"]
+        assert numpy.allclose(out, cache["blocks.1.hook_attn_out"], atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*no better than")
+def test_attention_of_many(runs):
+    texts = {"post": ["1 2 3", "4 5", "6 7 8 9"], "learned": ["anna", "bo"], "decoder": ["mes belles reines", "le roi"]}
+    for kind, some in texts.items():
+        together, alone = runs[kind].attention(some), [runs[kind].attention(text) for text in some]
+        for ours, theirs in zip(together, alone):
+            assert (ours.tokens, ours.source) == (theirs.tokens, theirs.source)
+            pairs = zip(ours.weights.values(), theirs.weights.values()) if kind == "decoder" else [ours[:1] + theirs[:1]]
+            for a, b in pairs:
+                assert a.shape == b.shape and a.dtype == b.dtype == numpy.float64 and numpy.allclose(a, b, rtol=0, atol=1e-6)
+
+
+def test_one_process_for_many(runs, monkeypatch):
+    asked, trace = [], thimble.Run.trace
+    monkeypatch.setattr(thimble.Run, "trace", lambda run, text: asked.append(text) or trace(run, text))
+    runs["post"].attention(["1 2", "3 4"])
+    assert asked == []
+    runs["decoder"].attention(["le roi", "la reine"])
+    assert asked == ["le roi", "la reine"]
+
+
+def test_checkpoints(runs):
+    run = thimble.train("reverse", {**SMALL, "train": {"steps": 12, "checkpoint_series": True, "evaluate_every": 6}}, out="series")
+    found = run.checkpoints
+    assert {each.checkpoint for each in found} == {1, 2, 5, 10, "best", "final"}
+    steps = [each.result["steps"] for each in found]
+    assert steps == sorted(steps) and steps[0] == 1 and steps[-1] == 12
+    for each in found:
+        assert each.result["train"]["step"] == each.result["steps"]
+        with each.model() as model:
+            assert model.description["weights"] == str(each.path)
+    logits = [each.model()(["1 2"]) for each in found[:2]]
+    assert (logits[0] != logits[1]).any()
+
+
+def test_results_of_a_checkpoint_are_its_own():
+    run = thimble.Run("series")
+    lines = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
+    five = thimble.Run("series", checkpoint="5")
+    assert five.result == {"steps": 5, "train": next(line for line in lines if line["step"] == 5)}
+    assert repr(five).startswith("Run series, checkpoint 5: 5 steps, train loss ")
+    path = run.directory / "checkpoints" / "best.safetensors"
+    path.write_bytes((run.directory / "checkpoints" / "step-10.safetensors").read_bytes())  # as if 10 had been the best
+    best = thimble.Run("series", checkpoint="best").result
+    assert best["steps"] == 10 and "test" not in best and best["train"] == next(x for x in lines if x["step"] == 10)
+    assert thimble.Run("series", checkpoint="final").result == run.result and "test" in run.result
+    assert thimble.Run("series", checkpoint="init").result == {}
+    for wrong in (99, -1, "../x", "step-5", "newest", ""):
+        with pytest.raises(FileNotFoundError, match=f"has no checkpoint {wrong}; it has best, final, 1, 2, 5, 10$"):
+            thimble.Run("series", checkpoint=wrong)
+
+
+def test_models_from_elsewhere(runs):
+    run = runs["post"]
+    with run.model() as model, thimble.open(weights=run.path) as alone, \
+            thimble.open(run.directory / "config.yaml", run.path, {"train": {"precision": "float64"}}, threads=1) as other:
+        logits = model(["1 2 3"])
+        assert (alone(["1 2 3"]) == logits).all() and numpy.allclose(other(["1 2 3"]), logits, atol=1e-5)
+        assert other(["1"]).dtype == numpy.float64
+    with pytest.raises(thimble.InputError, match="^config= requires weights=: give the weights file too$"):
+        thimble.open("reverse")(["1"])
+    with pytest.raises(thimble.InputError, match="nowhere"):
+        thimble.open(weights="nowhere")(["1"])
+    names = {}
+    exec("from thimble import *", names)
+    assert "probe" in names and "open" not in names  # which is Python's
+
+
+def test_activations_in_a_file(runs, monkeypatch):
+    with runs["post"].model() as model:
+        data, path = model.data("test", 7), pathlib.Path("kept.safetensors")
+        path.write_text("something else")
+        assert model.save(path, ["*resid_post", "*pattern"], data) == path
+        arrays, metadata = safetensors_file.read(path)
+        cache = model.run_with_cache(data, ["*resid_post", "*pattern"])[1]
+        assert list(arrays) == ["ids", "lengths", "labels", *cache]
+        assert all((arrays[name] == cache[name]).all() for name in cache)
+        assert (arrays["labels"] == data.labels).all() and (arrays["ids"] == data.ids).all()
+        assert json.loads(metadata["vocabulary"]) == model.vocabulary and metadata["weights"] == str(runs["post"].path)
+        model.save(str(path), "hook_embed", [[1, 2], [3, 4]])
+        assert {name: list(x.shape) for name, x in safetensors_file.read(path)[0].items()} == {
+            "ids": [2, 2], "lengths": [2], "hook_embed": [2, 2, 32]}
+        assert safetensors_file.read(path)[0]["lengths"].tolist() == [2, 2]
+        model.save("labels.safetensors", "hook_embed", ["1 2", "3"], ["2 1", "3"])
+        assert safetensors_file.read("labels.safetensors")[0]["labels"].tolist() == [[2, 1], [3, -1]]
+        before = path.read_bytes()
+        monkeypatch.setattr(safetensors_file, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            model.save(path, "*", data)
+        assert path.read_bytes() == before and not [name for name in os.listdir(".") if name.startswith(".kept")]
+
+
+def test_probes_find_what_is_there():
+    draw = numpy.random.default_rng(1)
+    X = draw.normal(size=(300, 8, 6))
+    classes = X[..., :3].argmax(-1) + 10  # which lines tell apart
+    found = thimble.probe(X, classes)
+    assert found.score > 0.9 > 0.45 > found.control > 0.2 and found.baseline == pytest.approx(1 / 3, abs=0.05)
+    assert (found.n_train, found.n_test) == (210 * 8, 90 * 8) and found.classes.tolist() == [10, 11, 12]
+    predicted = found.classes[(X @ found.weights + found.bias).argmax(-1)]
+    assert (predicted == classes).mean() > 0.9
+    number = X @ numpy.arange(6.0) + 3 + 0.1 * draw.normal(size=X.shape[:2])
+    found = thimble.probe(X, number)
+    assert found.score > 0.99 and abs(found.control) < 0.05 and abs(found.baseline) < 0.01 and found.classes is None
+    assert numpy.allclose(found.weights[:, 0], range(6), atol=0.05) and numpy.allclose(found.bias, 3, atol=0.05)
+    flat = thimble.probe(X.reshape(-1, 6), number.reshape(-1))
+    assert flat.score > 0.99 and flat.n_train == 1680
+    again, other = thimble.probe(X, classes), thimble.probe(X, classes, seed=1)
+    assert again[:3] == thimble.probe(X, classes)[:3] and (again.weights != other.weights).any()
+
+
+def test_probes_are_not_helped_by_their_own_sequence():
+    draw = numpy.random.default_rng(2)
+    X = numpy.repeat(draw.normal(size=(60, 1, 80)), 10, axis=1)  # all positions of a sequence are the same
+    y = numpy.repeat(draw.integers(0, 2, size=(60, 1)), 10, axis=1)
+    assert thimble.probe(X.reshape(600, 80), y.reshape(600)).score > 0.95  # what leaks where rows are dealt out alone
+    scores = [thimble.probe(X, y, seed=seed).score for seed in range(10)]
+    assert 0.35 < numpy.mean(scores) < 0.65, scores
+
+
+def test_probes_leave_out_what_does_not_count():
+    draw = numpy.random.default_rng(3)
+    X, y = draw.normal(size=(100, 5, 3)), draw.integers(0, 2, size=(100, 5))
+    X[:, :, 0] += 6 * y
+    X[:, 4], y[:, 3] = numpy.nan, -1
+    found = thimble.probe(X, y)
+    assert found.n_train + found.n_test == 300 and found.score > 0.95 and found.classes.tolist() == [0, 1]
+    number = numpy.where(y < 0, numpy.nan, y)
+    assert thimble.probe(X, number).n_test == 90
+    for X, y, message in ((X, y[:50], "X must be"), (X[:1], y[:1], "1 sequences with . different labels are too few"),
+                          (X, numpy.zeros((100, 5), int), "100 sequences with 1 different labels")):
+        with pytest.raises(ValueError, match=message):
+            thimble.probe(X, y)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
