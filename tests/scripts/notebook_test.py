@@ -1,5 +1,5 @@
-"""docs/notebook.ipynb runs, and draws what it says; the executed notebook is left as notebook.html beside the build.
-Usage: notebook_test.py THIMBLE_BINARY SOURCE_DIR"""
+"""docs/notebook.ipynb and docs/induction.ipynb run, and draw what they say; the executed notebooks are left as
+notebook.html and induction.html beside the build. Usage: notebook_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import os
 import pathlib
@@ -38,4 +38,10 @@ assert re.search(r"Head 0\.0: mirror: \d+ % of its attention", text), text
 assert "step 3900/3900" in text and "\r" in text, text
 assert sum("image/png" in each for each in data) == 2, [list(each) for each in data]
 assert any("<svg" in each.get("text/html", "") and "<td>mirror</td>" in each["text/html"] for each in data)
+
+text, data = executed("induction")
+assert re.search(r"Run runs/induction_lengths-\S+: 1000 steps, .* tokens 4\d\.\d\d % of", text), text
+assert sum("image/png" in each for each in data) == 2 and any("<td>induction</td>" in each.get("text/html", "") for each in data)
+for measured in ("previous_token", "induction", "zero ablation"):  # the reader's own numbers are those of the run
+    assert float(re.search(rf"[\r\n]{measured} (\S+)\n", text)[1]) < 1e-6, text
 print("notebook_test: ok")

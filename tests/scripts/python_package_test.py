@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
@@ -335,15 +336,49 @@ def test_a_killed_kernel_leaves_a_run_that_resumes():
     assert thimble.Run("runs/killed").resume({"train.steps": steps + 30}).result["steps"] == steps + 30
 
 
+def stand_ins(monkeypatch):
+    """In place of TensorBoard and Weights & Biases; returns (step, value) by name."""
+    scalars = {}
+
+    class Log:
+        def __init__(self, *_, **__):
+            self.step = 0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def add_scalar(self, name, value, step):
+            scalars.setdefault(name, []).append((step, value))
+
+        def log(self, values, step):
+            assert step >= self.step  # or it would be left out
+            self.step = step
+            for name, value in values.items():
+                self.add_scalar(name, value, step)
+
+    for name, module in (("torch.utils.tensorboard", {"SummaryWriter": Log}), ("wandb", {"init": Log})):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(**module))
+    for name in ("torch", "torch.utils"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    return scalars
+
+
 @pytest.mark.slow
 def test_the_page_runs(capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (source / "docs" / "python.md").read_text()
     names = {}
+    scalars = stand_ins(monkeypatch)
     for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
         exec(compile(block, "docs/python.md", "exec"), names)
     problems = re.findall(r"^```text\n(command line: .*?)^```", page, re.M | re.S)[0]
     assert capfd.readouterr().out.endswith(problems)
+    losses = [(step, x) for step, split, x in zip(*(thimble.Run("runs/r2").metrics[key] for key in ("step", "split", "loss")))
+              if split == "train"]
+    assert scalars["loss/train"] == losses == scalars["train/loss"] and len(losses) == 400
 
 
 def test_command_lines_have_one_owner():

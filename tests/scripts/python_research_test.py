@@ -290,5 +290,22 @@ def test_probes_leave_out_what_does_not_count():
             thimble.probe(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:no better than")
+def test_the_table_of_calls(runs):
+    """Each call on the right of the table in docs/python.md, after the block above it."""
+    page = (source / "docs" / "python.md").read_text()
+    block, table = re.search(r"TransformerLens user types\n\n```python\n(.*?)```\n\n(.*?)\n\n", page, re.S).groups()
+    rows = [line.split(" | ") for line in table.split("\n")[2:]]
+    assert len(rows) == 18 and all(len(row) == 2 for row in rows)
+    thimble.train("names", {"train.steps": 60}, out="runs/py_names")
+    names = {"thimble": thimble}
+    exec(block, names)
+    for _, right in rows:
+        calls = re.findall("`(.*?)`", right)
+        assert calls, right
+        for call in calls:
+            exec(call, names)
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
