@@ -52,12 +52,12 @@ def options(**settings: Any) -> List[str]:
 def in_python(message: str, command: Sequence[str]) -> str:
     """A message that names the options of a command by the keywords that the package takes, and those that it gave."""
     takes = getattr(globals().get("".join(command[1:2])), "__annotations__", {})
-    given = [*zip(command, [*command[1:], ""]), *(("--" + name.replace("_", "-"), "") for name in takes)]
-    for option, setting in given:
+    for option, setting in [*zip(command, [*command[1:], ""]), *(("--" + x.replace("_", "-"), "") for x in takes)]:
         if re.fullmatch("--[a-z-]+", option):
             name = {"--split": "splits", "--input": "text", "--html": "file"}.get(option, option[2:].replace("-", "_"))
             keyword = name + ("=True" if takes.get(name) is bool else "=")
-            message = re.sub(rf"(?<!\S){option}(?![\w-])(?: (?={re.escape(setting)}(?!\w))|=)?", keyword, message)
+            before = rf" (?={re.escape(setting)}(?!\w))|=" if setting else "="
+            message = re.sub(rf"(?<![\w-]){option}(?![\w-])(?:{before})?", keyword, message)
     return message
 
 

@@ -122,19 +122,19 @@ class Run:
         """Loss and accuracy, by split, each with the number of sequences it is a mean of."""
         return _program.call(_arguments.evaluate(self.directory, self.checkpoint, overrides, splits, sequences))
 
-    def inspect(self, overrides: Overrides = None, *, sequences: int = 1000, examples: int = 0) -> Dict[str, Any]:
+    def inspect(self, overrides: Overrides = None, *, sequences: int = 1000, examples: int = 1) -> Dict[str, Any]:
         """All that `thimble inspect --json` says, of that many sequences of the test split."""
         return copy.deepcopy(self._once(overrides, sequences=sequences, examples=examples))
 
     @property
     def heads(self) -> Heads:
         """The heads, layer by layer, as inspect() measures them on at most 1000 test sequences."""
-        return Heads(Head(head, self) for head in self.inspect(examples=1)["heads"])
+        return Heads(Head(head, self) for head in self.inspect()["heads"])
 
     @property
     def example(self) -> Attention:
         """The attention of the first test sequence, in nested lists."""
-        measured = self.inspect(examples=1)
+        measured = self.inspect()
         return attention(measured["examples"][0], measured.get("attentions"), list)
 
     def attention(self, text: Union[str, Sequence[str]]) -> Any:

@@ -43,9 +43,9 @@ STEPS = ["reverse: 7 parameters", "step 1/30  loss 2.3", "step 10/30  loss 2.25"
 @pytest.fixture
 def speaking(tmp_path, monkeypatch):
     """A program that says some lines, and has an empty result."""
-    def say(lines, status=0):
+    def say(lines, status=0, then=""):
         program = tmp_path / "thimble"
-        body = "".join(f"echo '{line}' >&2\n" for line in lines) + ("echo '{}'" if status == 0 else f"exit {status}")
+        body = "".join(f"echo '{line}' >&2\n" for line in lines) + then + ("echo '{}'" if status == 0 else f"exit {status}")
         program.write_text(f"#!/bin/sh\n[ $1 != --version ] || exec {thimble_program} $1\n{body}\n")
         program.chmod(0o755)
         monkeypatch.setenv("THIMBLE", str(program))
@@ -101,6 +101,14 @@ def test_progress_is_no_warning(speaking, monkeypatch, capfd):
     assert [str(one.message) for one in told] == ["a remark"] and capfd.readouterr().err == ""
     speaking([*LINES[:2], "thimble: no good"], status=2)
     with pytest.raises(thimble.InputError, match="^no good$"):
+        thimble.tasks()
+
+
+def test_progress_after_a_remark_appears_at_once(speaking, tmp_path, monkeypatch):
+    seen = tmp_path / "seen"
+    speaking([LINES[2], LINES[0]], then=f"for i in $(seq 100); do [ -e {seen} ] || sleep 0.05; done; [ -e {seen} ] || exit 5\n")
+    monkeypatch.setattr(_program._Progress, "show", lambda _, line: seen.touch() if line == LINES[0] else None)
+    with pytest.warns(UserWarning, match="^a remark$"):
         thimble.tasks()
 
 
@@ -170,8 +178,9 @@ def test_messages_name_keywords(run):
             call()
         assert error.value.problems == str(error.value).split("\n")
     command = ["thimble", "train", "x", "--stop-after", "3", "--out", "a--b"]
-    said = "--stop-after 3: is less; --stop-after-all and a--out stay; --out=5, use --resume"
-    assert _arguments.in_python(said, command) == "stop_after=3: is less; --stop-after-all and a--out stay; out=5, use resume=True"
+    said = "--stop-after 3: is less; --stop-after-all and a--out stay; --out=5, use --resume (or `--out`)"
+    assert _arguments.in_python(said, command) == \
+        "stop_after=3: is less; --stop-after-all and a--out stay; out=5, use resume=True (or `out=`)"
     again = thimble.InputError("--out 3: x", 2, command)
     assert str(again) == "--out 3: x".replace("--out ", "out= ") and _arguments.in_python(str(again), command) == str(again)
 
@@ -198,13 +207,16 @@ def test_heads_by_name(run):
 
 
 def test_scores_have_all_that_decides_a_label(run):
-    for head, theirs in zip(run.heads, run.inspect()["heads"]):
+    heads = run.heads
+    assert len(run._known) == 1
+    for head, theirs in zip(heads, run.inspect()["heads"]):
         for name, fields in theirs["scores"].items():
             score = head.scores[name]
             known = {key: x for key, x in fields.items() if key != "varied"}
             assert {key: getattr(score, key) for key in known} == known, name
             assert {key: getattr(score.varied, key) for key in fields["varied"]} == fields["varied"]
             assert score.matched == fields.get("matched", fields["chance"]) and score.varied.varied is None
+    assert len(run._known) == 1  # measured once
 
 
 def test_frames(run):
@@ -243,7 +255,7 @@ def test_plots(run):
     ax = run.heads["1.0"].plot("3 1 4")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["3", "1", "4"] and ax.get_title() == "head 1.0"
     assert numpy.allclose(ax.images[0].get_array(), run.attention("3 1 4").weights[1, 0])
-    first = run.inspect(examples=1)["examples"][0]
+    first = run.inspect()["examples"][0]
     ax = run.heads[1].plot()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == first["tokens"]
     assert numpy.allclose(ax.images[0].get_array(), first["attention"][0][1])
@@ -275,7 +287,7 @@ def test_a_notebook_shows_the_heads(run):
         assert f"<td>{head.name}</td>" in page
     most = max(run.heads, key=lambda head: abs(head.ablation["zero"]["loss_change"]))
     assert f"head {most.name}: attention" in page and page.count("<rect") == 16 * 16
-    weight = run.inspect(examples=1)["examples"][0]["attention"][most.layer][most.head][2][5]
+    weight = run.inspect()["examples"][0]["attention"][most.layer][most.head][2][5]
     assert f'fill-opacity="{weight:.3f}"' in page
     shutil.copytree(run.directory, "gone")
     shutil.rmtree("gone/checkpoints")
