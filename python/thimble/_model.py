@@ -94,9 +94,9 @@ class Model:
     """A model that answers for its arrays. run.model() makes it; its process starts with the first call and ends with
     close(), or when nobody knows the model any more; after that, or when the process has died, a call starts another.
     Sequences are texts, ids (B, T), a list of lists of ids of any lengths, or Tokens. replace={site: value} puts values in
-    place of those of sites: 0, or an array of the site's shape, or one that broadcasts to it; or (value, {"head": 0,
-    "position": [1, 2], "mask": array}) for a part. It may also be a list of (site, value), applied in order. Calls may come
-    from several threads."""
+    place of those of sites: 0, or "mean", that of 1000 test sequences by position, or an array of the site's shape, or one
+    that broadcasts to it; or (value, {"head": 0, "position": [1, 2], "mask": array}) for a part. It may also be a list of
+    (site, value), applied in order. Calls may come from several threads."""
 
     def __init__(self, arguments: Sequence[str]):
         global np
@@ -112,10 +112,8 @@ class Model:
         """The logits, and the arrays of sites; * in a name stands for any characters."""
         wanted = _texts(names) or list(names)
         out = self._forward(self._batch(x), [*wanted, "logits"], replace)
-        logits = out["logits"]
-        if not any(fnmatch.fnmatchcase("logits", name) for name in wanted):
-            del out["logits"]
-        return logits, Cache(out, self)
+        asked = any(fnmatch.fnmatchcase("logits", name) for name in wanted)
+        return out["logits"], Cache({name: x for name, x in out.items() if asked or name != "logits"}, self)
 
     def loss(self, x: Any, targets: Any = None, *, replace: Any = None) -> Any:
         """The loss of each label in nats, NaN where there is none. targets: texts, or labels as data() has them."""
@@ -306,7 +304,9 @@ class Model:
         """A replacement, whose arrays are added to those of the request."""
         value, where = value if isinstance(value, tuple) else (value, {})
         out: Dict[str, Any] = {"site": site}
-        if not (np.ndim(value) == 0 and value == 0):
+        if isinstance(value, str):
+            out[value] = 1000
+        elif not (np.ndim(value) == 0 and value == 0):
             out["values"] = f"value {i} of {site}"
             arrays[out["values"]] = self._broadcast(site, _floats(value), arrays)
         for key, x in where.items():

@@ -2,6 +2,7 @@
 queries or labels that it is a mean over. Usage: averages_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -11,7 +12,11 @@ import tempfile
 
 import numpy
 
-thimble = pathlib.Path(sys.argv[1]).resolve()
+program, source = (pathlib.Path(x).resolve() for x in sys.argv[1:3])
+sys.path.insert(0, str(source / "python"))
+os.environ["THIMBLE"] = str(program)
+import thimble  # noqa: E402
+
 ENCODER = """task: {name: file, file: lines.tsv}
 model: {d_model: 12, heads: 3, layers: 2, d_ff: 16, norm: pre, attention: {mask: MASK}}
 train: {steps: 20, batch: 10, threads: 1}
@@ -23,7 +28,16 @@ train: {steps: 20, batch: 10, threads: 1}
 
 
 def run(*arguments):
-    return subprocess.run([thimble, *map(str, arguments)], check=True, capture_output=True, text=True, cwd=work).stdout
+    return subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True, cwd=work).stdout
+
+
+def arrays(name, sites):
+    """Those of the test sequences that `inspect` reads, and the sequences."""
+    model = thimble.Run(work / name).model()
+    data = model.data("test", 1000)
+    found = model.run_with_cache(data, sites)[1]
+    model.close()
+    return found, data
 
 
 def letters(length):
@@ -163,10 +177,10 @@ def check_encoder(mask):
     (work / "config.yaml").write_text(ENCODER.replace("MASK", mask))
     shutil.rmtree(work / "run", ignore_errors=True)
     run("train", "config.yaml", "--out", "run", "--quiet")
-    text = run("inspect", "run", "--npy", "arrays", "--json", "report.json", "--examples", 1000,
-               "--heads", "0.0")
+    text = run("inspect", "run", "--json", "report.json", "--examples", 1000, "--heads", "0.0")
     report = json.loads((work / "report.json").read_text())
-    attention, lengths = numpy.load(work / "arrays/attention.npy"), numpy.load(work / "arrays/lengths.npy").tolist()
+    maps, data = arrays("run", "*hook_pattern")
+    attention, lengths = numpy.stack(list(maps.values()), 1), data.lengths.tolist()
     assert attention.shape[3] == 30 and min(lengths) < 8
     sizes = [(length, length) for length in lengths]
     for layer in range(2):
@@ -190,13 +204,15 @@ def check_pair():
     global causal
     (work / "config.yaml").write_text(PAIR)
     run("train", "config.yaml", "--out", "pair", "--quiet")
-    run("inspect", "pair", "--npy", "pair_arrays", "--json", "report.json", "--quiet")
+    run("inspect", "pair", "--json", "report.json", "--quiet")
     report = json.loads((work / "report.json").read_text())
-    targets, sources = (numpy.load(work / f"pair_arrays/{name}.npy").tolist() for name in ("lengths", "source_lengths"))
-    for layer, (stack, queries, keys) in enumerate(
-            (("encoder", sources, sources), ("decoder", targets, targets), ("cross", targets, sources))):
-        causal = stack == "decoder"
-        attention = numpy.load(work / f"pair_arrays/{stack}.npy")[:, 0]
+    maps, data = arrays("pair", "*hook_pattern")
+    targets, sources = data.lengths.tolist(), data.source_lengths.tolist()
+    for layer, (name, queries, keys) in enumerate(
+            (("encoder.blocks.0.attn", sources, sources), ("decoder.blocks.0.attn", targets, targets),
+             ("decoder.blocks.0.cross", targets, sources))):
+        causal = name == "decoder.blocks.0.attn"
+        attention = maps[name + ".hook_pattern"]
         check_maps(report, attention, layer, list(zip(queries, keys)), 2 * layer)
     assert report["rollout"] is None
 

@@ -81,7 +81,7 @@ check() {  # LINE NAME...: requires that each NAME is offered, without = or / at
 check 'thimble ' train inspect config !--out !show !complete
 check 'thimble config ' show schema !train
 check 'thimble train --' --out --threads --json !--html !--version
-check 'thimble inspect --' --html --npy
+check 'thimble inspect --' --html --svg
 check 'thimble patch --' --html --edges
 check 'thimble trace runs/' runs/first
 check 'thimble help tra' train trace
@@ -123,7 +123,7 @@ if [[ $shell == program ]]; then
   # It does nothing else, whatever the words are, and without a result it prints nothing.
   find . >before
   for line in train 'train reverse --out run' 'train reverse --out run ""' 'sweep x -- -- --' 'eval --json=made ' \
-    'inspect runs/first --npy made' $'train \xff --json made' '--version' '--help' '-- train' '= = =' ''; do
+    'inspect runs/first --html made' $'train \xff --json made' '--version' '--help' '-- train' '= = =' ''; do
     eval "\"\$thimble\" complete thimble $line" >/dev/null || fail "it fails on '$line'"
   done
   "$thimble" complete >/dev/null || fail "it fails without words"

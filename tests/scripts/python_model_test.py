@@ -63,10 +63,10 @@ def test_logits_of_every_form_of_input(model):
 
 
 def test_data_are_those_of_the_split(model):
-    subprocess.run([thimble_program, "inspect", "run", "--npy", "npy", "--sequences", "20"], capture_output=True,
-                   check=True)
+    said = subprocess.run([thimble_program, "inspect", "run", "--json", "-", "--examples", "20"], capture_output=True, check=True)
     data = model.data("test", 20)
-    assert (data.ids == numpy.load("npy/tokens.npy")).all() and (data.labels == data.ids[:, ::-1]).all()
+    examples = json.loads(said.stdout)["examples"]
+    assert model.texts(data) == [" ".join(example["tokens"]) for example in examples] and (data.labels == data.ids[:, ::-1]).all()
     tokens, labels = data
     assert tokens is data and labels is data.labels and len(data) == 20
     assert repr(data) == "Tokens of 20 sequences, with labels"

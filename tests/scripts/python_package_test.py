@@ -126,9 +126,8 @@ def test_attention_is_that_of_the_page(run):
     assert numpy.allclose(attention.weights.sum(-1), 1, atol=1e-6)
     subprocess.run([thimble_program, "trace", "runs/r2", TOKENS, "--html", "page.html", "--sequences", "20"],
                    capture_output=True, check=True)
-    subprocess.run([thimble_program, "inspect", "runs/r2", "--npy", "npy", "--sequences", "1"], capture_output=True, check=True)
-    first = " ".join(run.inspect()["tokens"][token] for token in numpy.load("npy/tokens.npy")[0])
-    assert numpy.allclose(run.attention(first).weights, numpy.load("npy/attention.npy")[0], atol=1e-6)
+    example = run.inspect()["examples"][0]
+    assert numpy.allclose(run.attention(" ".join(example["tokens"])).weights, example["attention"], atol=1e-6)
 
 
 def test_attention_of_an_encoder_decoder(translation):

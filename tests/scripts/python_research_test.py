@@ -60,6 +60,24 @@ def chosen(logits, labels):
     return numpy.take_along_axis(logits, numpy.maximum(labels, 0)[..., None], -1)[..., 0]
 
 
+@pytest.mark.parametrize("kind, site", [("summed heads", "blocks.0.attn.hook_z"), ("decoder", "decoder.blocks.0.cross.hook_z")])
+@pytest.mark.filterwarnings("ignore:no better than")
+def test_a_mean_is_that_of_ablation(runs, kind, site):
+    with runs[kind].model({"train.precision": "float64"}) as model:
+        data = model.data("test", 1000)
+        change = numpy.nanmean(model.loss(data, replace={site: ("mean", {"head": 1})})) - numpy.nanmean(model.loss(data))
+        theirs = runs[kind].ablate(["cross.0.1" if "cross" in site else (0, 1)])
+        assert change != 0 and change == pytest.approx(theirs["mean"]["loss_change"], abs=1e-6)
+        mean = numpy.nanmean(model.run_with_cache(data, site)[1][site], 0)
+        put = model.run_with_cache(data[:3], site, replace={site: "mean"})[1][site][0]
+        assert numpy.allclose(put, numpy.where(numpy.isnan(put), put, mean[:len(put)]), rtol=0, atol=1e-12, equal_nan=True)
+        for where, bad, message in ((site, "median", "there is no key median, did you mean mean?"),
+                                    (site, ("mean", {"head": 9}), "head 9; there are 0 to"),
+                                    (site.replace("_z", "_pattern"), "mean", "not of attention; give values")):
+            with pytest.raises(thimble.InputError, match=re.escape(message)):
+                model(data, replace={where: bad})
+
+
 @pytest.mark.parametrize("kind", SUMS)
 def test_parts_sum_to_the_logit(runs, kind):
     with runs[kind].model({"train.precision": "float64"}) as model:

@@ -144,7 +144,6 @@ for text in "$evil" "$raw"; do
   hostile trace whole "1 $text"
   hostile inspect whole --heads "$text"
   hostile inspect whole --html "$text/none"
-  hostile inspect whole --npy "whole/config.yaml/$text"
   hostile generate "$text" --input 1
   hostile gradcheck --op "$text"
   hostile gradcheck "$text"

@@ -57,6 +57,7 @@ class Arrays : public ModelArrays {
  public:
   Arrays(const ModelSource& source, bool trained) : evaluator_(source.config, *source.open()) {
     if (!trained) evaluator_.model().init(source.config.train.seed);
+    evaluator_.pack_for_all();
     sites_ = array_sites(source.config.model, evaluator_.model().outputs());
     for (const ArraySite& site : sites_) names_.push_back(site.name);
     gradients_ = names_;

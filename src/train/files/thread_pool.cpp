@@ -113,6 +113,7 @@ void ThreadPool::take_items(std::uint64_t loop, int thread) {
 void ThreadPool::run_items(std::int64_t n, Function function, const void* context) {
   require<Error>(n >= 0 && n <= INT32_MAX, "thread pool: a loop of {} items", n);
   if (n == 0) return;
+  if (n == 1) return function(context, 0, 0);  // without a word to the others
   const auto items = static_cast<std::uint32_t>(n);
   // Closes the last loop before its description changes: a late thread that reads parts of the new
   // description cannot claim an item with the old ticket.

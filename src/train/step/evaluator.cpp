@@ -29,8 +29,14 @@ Evaluator::Evaluator(const OpenConfig& config, const SafetensorsFile& weights) :
   load_weights(weights, model_->parameters());
 }
 
+void Evaluator::pack_for_all() {
+  for (std::int64_t i = 0; i < packed_weights_.count(); ++i) packed_weights_.refresh(i);
+  packed_for_all_ = true;
+}
+
 void Evaluator::each(std::size_t count, const Work& f, Tape::Mode mode) {
-  pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
+  if (!packed_for_all_)
+    pool_.run(packed_weights_.count(), [&](std::int64_t i, int) { packed_weights_.refresh(i); });
   const bool training = mode == Tape::Mode::training;
   pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
     Worker& worker = workers_[static_cast<std::size_t>(thread)];

@@ -47,6 +47,8 @@ class Evaluator {
   ThreadPool& pool() { return pool_; }
   int threads() const { return pool_.threads(); }
   PackedWeights& packed_weights() { return packed_weights_; }
+  // Packs the weights for all further passes, between which they must not change.
+  void pack_for_all();
   std::int64_t chunk_size() const { return chunk_size_; }  // sequences that are computed at once
 
   // Evaluates a whole split, or its first `limit` sequences; an unlimited split requires a limit. Checks for a
@@ -119,6 +121,7 @@ class Evaluator {
   Dataset dataset_;
   std::unique_ptr<Model> model_;
   PackedWeights packed_weights_;
+  bool packed_for_all_ = false;
   ThreadPool pool_;
   std::int64_t chunk_size_;  // sequences
   std::vector<Worker> workers_;

@@ -1,12 +1,10 @@
 // Traces and arrays of an encoder-decoder, against its forward passes.
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "catch.h"
 #include "inspect/saved_model.h"
-#include "inspect/trace/npy.h"
 #include "rounding.h"
 #include "thimble/engine/decoding.h"
 #include "thimble/inspect/forward_trace.h"
@@ -77,34 +75,4 @@ TEST_CASE("traces of a split have their sources, and no padding", "[inspect]") {
                                 attention_of(model, pass_over(model, batch), batch)));
   });
   CHECK(i == 12);
-}
-
-TEST_CASE("an encoder-decoder has an array for each kind of attention", "[inspect]") {
-  const Saved saved(deep_config(), 1);
-  const auto out = saved.directory / "arrays";
-  write_attention(saved.source, Split::test, 9, out);
-  std::vector<float> cross;
-  std::vector<std::int32_t> sources;
-  const ModelConfig& model = saved.source.config.model;
-  trace_split(saved.source, Split::test, 9, [&](const ForwardTrace& trace) {
-    const std::size_t n = trace.tokens.size(), m = trace.source.size();
-    for (const std::int64_t layer : {3, 5})
-      for (const std::int64_t head : {0, 1})
-        for (std::size_t i = 0; i < 5; ++i)
-          for (std::size_t j = 0; j < 4; ++j)
-            cross.push_back(i < n && j < m
-                                ? static_cast<float>(trace.weights(model, {layer, head})[i * m + j])
-                                : std::numeric_limits<float>::quiet_NaN());
-    for (std::size_t j = 0; j < 4; ++j) sources.push_back(j < m ? trace.source[j] : -1);
-  });
-  const auto elements = [&](const char* name) { return read_file(out / name).substr(128); };
-  const auto bytes = [](const auto& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size());
-  };
-  CHECK(elements("cross.npy") == bytes(cross));
-  CHECK(elements("sources.npy") == bytes(sources));
-  CHECK_THAT(read_file(out / "encoder.npy"), ContainsSubstring("(9, 2, 2, 4, 4, )"));
-  CHECK_THAT(read_file(out / "decoder.npy"), ContainsSubstring("(9, 2, 2, 5, 5, )"));
-  CHECK_THAT(read_file(out / "cross.npy"), ContainsSubstring("(9, 2, 2, 5, 4, )"));
-  CHECK_FALSE(std::filesystem::exists(out / "attention.npy"));
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "inspect/effects/head_names.h"
-#include "inspect/trace/npy.h"
 #include "program/cli/cli.h"
 #include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
@@ -25,7 +24,7 @@ struct InspectArguments {
   HeadChoice heads;
   InspectOptions options;
   std::string smallest_effect = fmt::format("{}", kSmallestEffect);
-  std::string html, npy, svg;
+  std::string html, svg;
   std::optional<std::int64_t> clean, corrupted;
   std::int64_t pairs = kUsualPairs;
   bool edges = false;
@@ -96,7 +95,6 @@ int run_inspect(InspectArguments& arguments) {
   require_bound_fits(arguments.bound(model.config, sequences, true));
   if (!arguments.svg.empty()) arguments.heads.only();
   const InspectReport report = arguments.report(model);
-  if (!arguments.npy.empty()) write_attention(model, Split::test, sequences, arguments.npy);
   if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
   if (!arguments.svg.empty()) draw_head(arguments.svg, arguments.heads, report);
   if (arguments.output.prints_text()) print_report(report, arguments.heads);
@@ -269,9 +267,6 @@ void add_inspect(Command& program) {
   command.group("Analysis");
   arguments->heads.add_to(command);
   add_report(command, arguments, false);
-  command.add_option("--npy", arguments->npy, "Write the attention weights as NumPy arrays")
-      .writable(require_writable_attention)
-      .value_name("DIR", Value::directory);
   add_svg(command, arguments);
   command.add_former("--input", "thimble trace RUN \"{}\"");
   command.add_former("--patch", "thimble patch RUN; for one pair, add --clean N --corrupted N");

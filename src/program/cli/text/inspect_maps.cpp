@@ -69,8 +69,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
         cropped(std::span<const double>(head->mean_weights.from_start), columns, part);
     Picture& picture = pictures.emplace_back(heat_map(means, keys, colors(), width, caption.add(counts)));
     if (picture.empty())
-      return print_out("\n{} positions are too many to draw in {} columns; see --html or --npy\n", keys,
-                       width);
+      return print_out("\n{} positions are too many to draw in {} columns; see --html\n", keys, width);
     picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
   }
   print_out("\n");
