@@ -51,29 +51,37 @@ refuse '^thimble: r/config.yaml: missing; begin again: thimble train CONFIG --ou
 t "$configs/reverse.yaml" "${short[@]}" --out r --resume
 [[ $(grep weights_hash r/summary.json) == "$(grep weights_hash full/summary.json)" ]] || fail "other weights of a run that begins again"
 
-# Metrics that are missing keep nobody from the run; those that differ, only from going on in the same file.
-copy half
-rm r/metrics.jsonl
-reads r
-expect 0 'metrics.jsonl: 0 of [0-9]+ lines are there; a new file begins$' train r --resume
-reads r
+# A log that is missing or was edited keeps nobody from the run, nor from going on to the same weights.
+hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
+log=r/metrics.jsonl
+again() { head -n 3 $log >first && cat first >>$log; }
+for edit in "rm $log" "sed -i 3d $log" "sed -i 's/:[0-9]/:9/2' $log" "sed -i 's/:/: /g' $log" "sed -i 's/$/\r/' $log" \
+  "truncate -s -9 $log" again; do
+  copy half
+  eval "$edit"
+  reads r
+  t r --resume
+  [[ $(hash_of r) == "$(hash_of full)" ]] || fail "$edit: other weights"
+  [[ $(find r -type f | sort) == "$(cd full && find . -type f | sed 's,^.,r,' | sort)" ]] || fail "$edit: other files" "$(find r)"
+  reads r
+done
 copy full
 rm r/metrics.jsonl
 for command in 'inspect r' 'trace r 1 --html page.html'; do
   expect 0 '^thimble: r/metrics.jsonl: missing; what was measured during training is left out$' $command
 done
+
+# That of another run is refused, and the remedy helps.
 copy half
-sed -i '0,/"loss":[0-9]/s//"loss":9/' r/metrics.jsonl
-expect 0 'metrics.jsonl: has other values than the run wrote' inspect r
+t "$configs/reverse.yaml" "${short[@]}" train.seed=9 --out other
+cp other/metrics.jsonl r
+expect 0 '^thimble: r/metrics.jsonl: is of another run; what was measured during training is left out$' inspect r
 before=$(files r)
-refuse 'or give --new-metrics to keep it as metrics.jsonl.replaced and begin a new one$' train r --resume
+refuse 'r/metrics.jsonl: is not of this run, which would overwrite or delete it; move it elsewhere, then resume$' train r --resume
 [[ $(files r) == "$before" ]] || fail "a refused resume has changed the run"
-cp r/metrics.jsonl changed
-t r --resume --new-metrics 2>log
-cmp changed r/metrics.jsonl.replaced
-reads r
-hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$1/summary.json"; }
-[[ $(hash_of r) == "$(hash_of full)" ]] || fail "other weights after --new-metrics"
+mv r/metrics.jsonl elsewhere.jsonl
+t r --resume
+[[ $(hash_of r) == "$(hash_of full)" ]] || fail "other weights after a log was moved"
 
 # What is written in another way is the same: line ends, spacing, order of keys, comments.
 copy full

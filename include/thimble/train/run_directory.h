@@ -88,14 +88,14 @@ class RunDirectory {
 
   // Returns whether summary.json is there.
   bool has_summary() const;
-  // Returns summary.json; null if it is not there, or, with a remark, if it is damaged, was changed, or is of another
-  // run or, unless "", of other weights.
+  // Returns summary.json; null if it is not there, or, with a remark, if it is damaged, or is of another run or, unless
+  // "", of other weights.
   Json summary(const std::string& run, const std::string& weights_hash,
                std::vector<std::string>& remarks) const;
 
-  // Calls f(line) with the object of each line of metrics.jsonl, in constant memory; compares the values with what the
-  // state of a checkpoint and summary.json say, and adds a remark where lines are missing, differ or are no objects. A
-  // last line that is incomplete does not count. A state of step 0 is compared with nothing.
+  // Calls f(line) with the object of each line of metrics.jsonl, the first of each step, split and key, and adds a remark
+  // where others are left out, lines are no objects, or the file is missing or of another run than the state of a
+  // checkpoint. A last line that is incomplete does not count. A state of step 0 is compared with nothing.
   void read_metrics(const RunState& state, const std::function<void(const Json& line)>& f,
                     std::vector<std::string>& remarks) const;
   // Returns the step of the last line of metrics.jsonl; 0 if there is none.

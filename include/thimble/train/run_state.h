@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -11,33 +12,22 @@
 
 namespace thimble {
 
-// The first lines of a metrics.jsonl, as values: without `seconds`, and however they are spaced. The hash of line n is
-// the XXH3-64 of that of line n - 1 and canonical_text() of line n.
-struct MetricsMark {
-  std::int64_t lines = 0;
-  std::string hash;  // "" for no lines
-
-  void add(const Json& line);
-  bool operator==(const MetricsMark&) const = default;
-};
-
 // The state of training that a checkpoint stores besides tensors.
 struct RunState {
   std::int64_t step = 0;
-  double seconds = 0;   // of training so far
-  std::string run;      // identity of the run, see run_identity()
-  MetricsMark metrics;  // of metrics.jsonl so far
-  StepReport train;     // the last step
+  double seconds = 0;  // of training so far
+  std::string run;     // identity of the run, see run_identity()
+  StepReport train;    // the last step
   std::optional<EvalResult> validation;
   std::int64_t best_step = 0;  // step of best_loss, the lowest validation loss; 0: none
   double best_loss = 0;
   std::int64_t evaluations_since_best = 0;
+  std::map<std::int64_t, double>
+      stops;  // validation losses at the steps of --stop-after, by which halving decides
 };
 
-Json to_json(const MetricsMark&);
 Json to_json(const RunState&);
-MetricsMark metrics_mark(const Json&);  // throws Json::exception if it is none
-RunState run_state(const Json&);        // throws Json::exception if the state is invalid
+RunState run_state(const Json&);  // throws Json::exception if the state is invalid
 
 bool has_target(const TargetConfig&);
 // Returns whether the evaluation reaches every target that is set.

@@ -25,8 +25,6 @@ struct TrainOptions {
   std::int64_t stop_after = 0;  // step to stop after as the observer would; 0: none
   // The ranks that train together; all of them must call train(). Rank 0 writes the run.
   Ranks* ranks = &one_process();
-  bool new_metrics =
-      false;              // where metrics.jsonl is not what the run wrote, keep it aside and begin a new one
   bool new_rate = false;  // a resumed run may have another learning rate
 };
 

@@ -51,7 +51,6 @@ class Run final : public lab::Session, private TrainObserver {
                                       .resume = options.resume,
                                       .observer = this,
                                       .make_head_log = [this](const OpenConfig&) { return head_log(); },
-                                      .new_metrics = true,
                                       .new_rate = true});
     require<CheckpointError>(damaged_.empty() || run_->state().step > 0,
                              "no checkpoint of the run is intact: {}", fmt::join(damaged_, "; "));

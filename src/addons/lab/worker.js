@@ -8,7 +8,7 @@ const FILES = "/lab",
   LOADED = "/lab/loaded";
 // The files of a run directory. Others in it are none of its own.
 const RUN_FILE =
-  /^((config\.yaml|data\.json|metrics\.jsonl(\.replaced(-\d+)?)?|summary\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
+  /^((config\.yaml|data\.json|metrics\.jsonl|summary\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
 
 // An instance of the engine.
 class Engine {
@@ -94,7 +94,12 @@ const below = (folder, name) => [folder, ...name.split("/").filter((part) => par
 function changesIn(metrics) {
   const changes = new Map();
   for (const line of metrics.split("\n").filter((text) => text.includes('"split":"change"'))) {
-    const change = JSON.parse(line);
+    let change;
+    try {
+      change = JSON.parse(line);
+    } catch {
+      continue; // of an edited log
+    }
     const name = `${change.step} ${change.key}`;
     changes.set(name, { ...change, from: (changes.get(name) ?? change).from });
   }

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "thimble/train/file.h"
 #include "train/config/differences.h"
 #include "train/files/hash.h"
 #include "train/files/lock.h"
+#include "train/files/text/format.h"
 #include "train/files/text/text.h"
 #include "train/runs/run_layout.h"
 
@@ -60,6 +64,26 @@ void require_name(const Checkpoint& checkpoint) {
   check(name != kFinal || ending(state, checkpoint.config.train),
         fmt::format(", at which training to step {} has not ended", checkpoint.config.train.steps));
 }
+
+// A set of steps, as ranges: a log has most steps in a row.
+class StepSet {
+ public:
+  // Returns whether the step, 0 or more, was not there.
+  bool insert(std::int64_t step) {
+    const auto next = ranges_.upper_bound(step);
+    auto at = next == ranges_.begin() ? ranges_.end() : std::prev(next);
+    if (at != ranges_.end() && at->second >= step) return false;
+    if (at == ranges_.end() || at->second != step - 1) at = ranges_.emplace_hint(next, step, step);
+    at->second = step;
+    if (next == ranges_.end() || next->first - 1 != step) return true;
+    at->second = next->second;
+    ranges_.erase(next);
+    return true;
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> ranges_;  // first and last
+};
 
 bool is_readable(const Json& format) { return format == kRunFormat || format == kRunFormat3; }
 
@@ -279,8 +303,8 @@ Json RunDirectory::summary(const std::string& run, const std::string& weights_ha
     const auto is = [&](const char* key, const std::string& value) {
       return summary.value(key, Json()) == value;
     };
-    if (has_changed(summary))
-      why = file + ": was changed: its checksum does not match";
+    if (!summary.is_object())
+      why = file + ": is no object";
     else if (!is("run", run) || (!weights_hash.empty() && !is("weights_hash", weights_hash)))
       why = file + ": is of another run, or of other weights";
     else
@@ -297,32 +321,49 @@ void RunDirectory::read_metrics(const RunState& state, const std::function<void(
                                 std::vector<std::string>& remarks) const {
   guarded([&] {
     const fs::path file = path_ / kRunMetrics;
-    std::vector<std::string> ignored;
-    const Json ended = state.step > 0 ? summary(state.run, "", ignored) : Json();
-    const MetricsMark end = ended.is_null() ? MetricsMark() : metrics_mark(ended.at("metrics"));
+    const std::string left_out = "what was measured during training is left out";
     const auto remark = [&](const std::string& text) {
       remarks.push_back(fmt::format("{}: {}", file.string(), text));
     };
-    MetricsScan scan;
+    if (!fs::exists(fs::symlink_status(file))) {
+      if (state.step > 0) remark("missing; " + left_out);
+      return;
+    }
+    std::map<std::string, StepSet> seen;
+    std::int64_t first_step = 0, repeated = 0;
+    std::size_t invalid = 0;  // number of the first line that is none
+    bool is_own = true, is_first = true;
     try {
-      scan = scan_metrics(file, state.metrics, end, f);
+      read_lines(file, [&](const MetricsLine& line) {
+        const std::string run = std::exchange(is_first, false) ? line.run() : "";
+        if (!run.empty() && !state.run.empty() && run != state.run) return is_own = false;
+        if (line.values.is_null()) {
+          if (invalid == 0) invalid = line.number;
+          return true;
+        }
+        const auto step = line.values.at("step").get<std::int64_t>();
+        if (seen.empty()) first_step = step;
+        std::string what = line.values.at("split").get<std::string>();
+        for (const char* value : {"key", "to"})
+          if (line.values.contains(value)) what += "\n" + json_text(line.values.at(value));
+        if (seen[what].insert(step))
+          f(line.values);
+        else
+          ++repeated;
+        return true;
+      });
     } catch (const FileError& e) {
       // A file that could be read is not what is wrong: the disk is, or memory.
       if (::access(file.c_str(), R_OK) == 0 && fs::is_regular_file(file)) throw;
-      return remarks.push_back(fmt::format("{}; what was measured during training is left out", e.what()));
+      return remarks.push_back(fmt::format("{}; {}", e.what(), left_out));
     }
-    const bool comparable = !scan.begins_after(state.step);
-    if (state.step > 0 && !scan.exists)
-      remark("missing; what was measured during training is left out");
-    else if (scan.invalid > 0)
-      remark(fmt::format("line {} is no object of step and split, so it is left out", scan.invalid));
-    else if ((comparable && scan.checkpoint == Fit::differs) || scan.end == Fit::differs)
-      remark("has other values than the run wrote, or is of another run; what is shown of it may be wrong");
-    else if ((comparable && scan.checkpoint == Fit::missing) || scan.end == Fit::missing)
-      remark(fmt::format("{} of {} lines are there; the others are left out", scan.lines,
-                         std::max(comparable ? state.metrics.lines : 0, end.lines)));
-    else if (state.step > 0 && scan.first_step > 1)
-      remark(fmt::format("begins at step {}", scan.first_step));
+    if (!is_own) return remark("is of another run; " + left_out);
+    if (invalid > 0)
+      remark(fmt::format("line {} is no object of step and split, so it is left out", invalid));
+    if (repeated > 0)
+      remark(fmt::format("{} of the same step and split as one before; the first is shown",
+                         counted(repeated, "line")));
+    if (state.step > 0 && first_step > 1) remark(fmt::format("begins at step {}", first_step));
   });
 }
 

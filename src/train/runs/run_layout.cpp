@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "train/files/line_reader.h"
 #include "train/files/progress.h"
@@ -18,17 +17,11 @@ Json metrics_line(std::string_view text) {
   try {
     Json line = parse_json(text);
     const bool valid = line.is_object() && line.value("step", Json()).is_number_integer() &&
-                       line.value("split", Json()).is_string();
+                       line["step"] >= 0 && line.value("split", Json()).is_string();
     return valid ? line : Json();
   } catch (const Json::exception&) {
     return nullptr;
   }
-}
-
-Fit fit(const MetricsMark& stated, const std::optional<MetricsMark>& found) {
-  if (stated.lines == 0) return Fit::whole;
-  if (!found) return Fit::missing;
-  return *found == stated ? Fit::whole : Fit::differs;
 }
 
 }  // namespace
@@ -65,44 +58,27 @@ fs::path unused_name(const fs::path& name) {
   return free;
 }
 
-MetricsScan scan_metrics(const fs::path& file, const MetricsMark& checkpoint, const MetricsMark& end,
-                         const std::function<void(const Json& line)>& f) {
-  MetricsScan scan;
-  if (!fs::exists(fs::symlink_status(file))) {
-    scan.checkpoint = fit(checkpoint, {});
-    scan.end = fit(end, {});
-    return scan;
-  }
+std::string MetricsLine::run() const {
+  const Json name = values.is_object() ? values.value("run", Json()) : Json();
+  return name.is_string() ? name.get<std::string>() : "";
+}
+
+void read_lines(const fs::path& file, const std::function<bool(const MetricsLine&)>& f) {
   const InputFile input(file);
   LineReader reader(input);
   ProgressCounter progress("reading metrics", static_cast<double>(reader.total()));
-  MetricsMark mark;
-  std::optional<MetricsMark> at_checkpoint, at_end;
   std::string_view text;
-  scan.exists = true;
-  for (std::size_t number = 1; reader.next(text); ++number) {
+  MetricsLine line;
+  while (reader.next(text)) {
     progress.advance(static_cast<double>(reader.size() + 1));
+    ++line.number;
     if (text.find_first_not_of(" \t") == text.npos) continue;
-    const Json line = metrics_line(text);
-    const bool valid = !line.is_null();
-    if (!valid && !reader.is_complete()) break;  // after a kill, or during training
-    if (!valid && scan.invalid == 0) scan.invalid = number;
-    if (++scan.lines == 1 && valid) {
-      scan.first_step = line["step"].get<std::int64_t>();
-      scan.run = line.value("run", Json()).is_string() ? line["run"].get<std::string>() : "";
-    }
-    mark.add(valid ? line : Json{{"text", text}});
-    if (mark.lines == checkpoint.lines) {
-      at_checkpoint = mark;
-      scan.bytes = reader.offset();
-      scan.ends_in_line = reader.is_complete();
-    }
-    if (mark.lines == end.lines) at_end = mark;
-    if (valid) f(line);
+    line.values = metrics_line(text);
+    line.end = reader.offset();
+    line.is_whole = reader.is_complete();
+    if (line.values.is_null() && !line.is_whole) return;  // after a kill, or during training
+    if (!f(line)) return;
   }
-  scan.checkpoint = fit(checkpoint, at_checkpoint);
-  scan.end = fit(end, at_end);
-  return scan;
 }
 
 }  // namespace thimble

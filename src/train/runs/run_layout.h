@@ -1,4 +1,4 @@
-// What the reader and the writer of run directories share: names of files, and the comparison of metrics.
+// What the reader and the writer of run directories share: names of files, and lines of metrics.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
-#include "thimble/train/run_state.h"
 
 namespace thimble {
 
@@ -42,26 +41,18 @@ std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path&
 // Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_name(const std::filesystem::path& name);
 
-// How the lines of a metrics.jsonl compare with a mark.
-enum class Fit { whole, missing, differs };
+// A line of a metrics.jsonl.
+struct MetricsLine {
+  Json values;             // an object of step and split; null: the line is none
+  std::size_t number = 0;  // from 1
+  std::uint64_t end = 0;   // bytes of the file up to its end
+  bool is_whole = true;    // whether a line break ends it
 
-// What reading metrics.jsonl found.
-struct MetricsScan {
-  bool exists = false;
-  std::int64_t lines = 0;       // but for blank ones, and the last if it is incomplete
-  std::int64_t first_step = 0;  // of the first line
-  std::string run;              // that the first line states; "": none
-  std::size_t invalid = 0;      // number of the first line that is no object of step and split; 0: none
-  Fit checkpoint = Fit::whole, end = Fit::whole;
-  std::uint64_t bytes = 0;   // up to the end of the checkpoint's lines
-  bool ends_in_line = true;  // of these bytes
-
-  // Returns whether the file begins after a checkpoint of the step, so that they cannot be compared.
-  bool begins_after(std::int64_t step) const { return lines > 0 && first_step > step; }
+  // Returns the run that the line names, as the first of a file does; "" if it names none.
+  std::string run() const;
 };
 
-// Calls f(line) with each object in the file, and compares it with the marks at a checkpoint and at the end.
-MetricsScan scan_metrics(const std::filesystem::path& file, const MetricsMark& checkpoint,
-                         const MetricsMark& end, const std::function<void(const Json& line)>& f);
+// Calls f with each line that is not blank, until it returns false. A last line that was cut does not count.
+void read_lines(const std::filesystem::path& file, const std::function<bool(const MetricsLine&)>& f);
 
 }  // namespace thimble

@@ -1,32 +1,17 @@
 #include "thimble/train/run_state.h"
 
-#include "train/files/hash.h"
-
 namespace thimble {
-
-void MetricsMark::add(const Json& line) {
-  Json values = line;
-  values.erase("seconds");
-  ++lines;
-  hash = hash_digits(hash + canonical_text(values));
-}
-
-Json to_json(const MetricsMark& mark) { return {{"lines", mark.lines}, {"hash", mark.hash}}; }
-
-MetricsMark metrics_mark(const Json& json) {
-  return {json.at("lines").get<std::int64_t>(), json.at("hash").get<std::string>()};
-}
 
 Json to_json(const RunState& s) {
   Json json{{"step", s.step},
             {"seconds", s.seconds},
             {"run", s.run},
-            {"metrics", to_json(s.metrics)},
             {"train", to_json(s.train)},
             {"best_step", s.best_step},
             {"best_loss", s.best_loss},
             {"evaluations_since_best", s.evaluations_since_best}};
   if (s.validation) json["validation"] = to_json(*s.validation);
+  for (const auto& [step, loss] : s.stops) json["stops"].push_back({step, loss});
   return json;
 }
 
@@ -47,7 +32,6 @@ RunState run_state(const Json& json) {
   json.at("step").get_to(s.step);
   json.at("seconds").get_to(s.seconds);
   json.at("run").get_to(s.run);
-  s.metrics = metrics_mark(json.at("metrics"));
   json.at("best_step").get_to(s.best_step);
   json.at("best_loss").get_to(s.best_loss);
   json.at("evaluations_since_best").get_to(s.evaluations_since_best);
@@ -60,6 +44,8 @@ RunState run_state(const Json& json) {
   train.at("gradient_norm").get_to(s.train.gradient_norm);
   s.train.sequences = count(train, "sequences");
   s.train.labels = count(train, "labels");
+  for (const Json& stop : json.value("stops", Json::array()))
+    s.stops[stop.at(0).get<std::int64_t>()] = stop.at(1).get<double>();
   if (!json.contains("validation")) return s;
   const Json& from = json.at("validation");
   EvalResult& to = s.validation.emplace();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "thimble/train/run.h"
 #include "train/config/differences.h"
@@ -15,8 +16,6 @@ namespace thimble {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char *kDamaged = ".damaged", *kReplaced = ".replaced";
 
 // Returns whether a run may have left the file before its data.json.
 bool is_leftover(const fs::path& path) {
@@ -40,6 +39,21 @@ std::string run_of(const std::map<std::string, std::string>& metadata) {
   } catch (const std::exception&) {
     return "";
   }
+}
+
+// Returns whether training appends the line after it has saved the checkpoint. A change of a value comes after the
+// checkpoint that has the value of before.
+bool comes_after(const Json& line, const Checkpoint& checkpoint) {
+  const std::int64_t step = line.at("step"), saved = checkpoint.state.step;
+  if (step != saved) return step > saved;
+  const Json& split = line.at("split");
+  try {
+    if (split == "change")
+      return to_json(checkpoint.config).at(pointer_of(line.at("key").get<std::string>())) == line.at("from");
+  } catch (const Json::exception&) {
+    return false;  // no change of this version
+  }
+  return split == "test" || (split == "heads" && !is_logging_step(step));
 }
 
 enum class Origin { own, foreign, damaged };
@@ -72,7 +86,7 @@ RunWriter::RunWriter(const TrainOptions& options, const OpenConfig& config)
             "begun by version 0.3, which read the rows of a step in another order: rounding and dropout differ from here on");
       choose_checkpoint(options.new_rate);
       check_summary();
-      check_metrics(options.new_metrics);
+      check_metrics();
     }
     fs::create_directories(run_.path() / kRunCheckpoints);
     const NewFile probe(step_path(0));
@@ -138,7 +152,7 @@ void RunWriter::choose_checkpoint(bool any_rate) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const Origin origin = origin_of(files[i], identity_);
     require_own(origin != Origin::foreign, files[i]);
-    if (i < damaged || origin == Origin::damaged) aside_.emplace_back(files[i], kDamaged);
+    if (i < damaged || origin == Origin::damaged) aside_.push_back(files[i]);
     if (i >= damaged && origin == Origin::damaged)
       remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
   }
@@ -153,46 +167,30 @@ void RunWriter::require_own(bool is_own, const fs::path& file) const {
 void RunWriter::check_summary() {
   const fs::path file = run_.path() / kRunSummary;
   if (!fs::exists(fs::symlink_status(file))) return;
-  Json summary;
   const std::string text = read_file(file);
   try {
-    summary = parse_json(text);
-    if (ended() && !has_changed(summary)) end_ = metrics_mark(summary.at("metrics"));
+    const Json summary = parse_json(text);
+    const auto is = [&](const char* key, const std::string& value) {
+      return summary.is_object() && summary.value(key, Json()) == value;
+    };
+    require_own(is("run", identity_), file);
+    is_complete_ = ended() && is("weights_hash", newest_->weights_hash());
   } catch (const Json::exception&) {
+    // One that is damaged is written again.
   }
-  const Json run = summary.is_object() ? summary.value("run", Json()) : Json();
-  require_own(summary.is_null() || run == identity_, file);
-  if (!summary.is_null() && !has_changed(summary)) return;
-  remarks_.push_back(fmt::format("{}: was changed; set aside", file.string()));
-  aside_.emplace_back(file, kDamaged);
 }
 
-void RunWriter::check_metrics(bool replaces) {
+void RunWriter::check_metrics() {
   const fs::path file = run_.path() / kRunMetrics;
-  const RunState state = newest_ ? newest_->state : RunState();
-  const MetricsScan scan = scan_metrics(file, state.metrics, end_, [](const Json&) {});
-  const bool begins_after = scan.begins_after(state.step);  // all lines are after the checkpoint
-  const bool is_own = scan.run == identity_ && (begins_after || scan.checkpoint != Fit::differs);
-  if (scan.lines > 0 && !is_own) {
-    require<CheckpointError>(
-        replaces,
-        "{}: has other values than the run wrote, or is of another run; restore the file, or give --new-metrics to keep it as {}{} and begin a new one",
-        file.string(), kRunMetrics.string(), kReplaced);
-    remarks_.push_back(
-        fmt::format("{}: has other values than the run wrote; kept as {}{}, and a new file begins",
-                    file.string(), kRunMetrics.string(), kReplaced));
-    aside_.emplace_back(file, kReplaced);
-  } else if (scan.checkpoint == Fit::missing && !begins_after) {
-    remarks_.push_back(fmt::format(
-        "{}: {} of {} lines are there; a new file begins{}", file.string(), scan.lines, state.metrics.lines,
-        scan.lines > 0 ? fmt::format(", the old one is kept as {}{}", kRunMetrics.string(), kReplaced) : ""));
-    if (scan.lines > 0) aside_.emplace_back(file, kReplaced);
-  } else if (!begins_after) {
-    mark_ = state.metrics;
-    metrics_bytes_ = scan.bytes;
-    ends_in_line_ = scan.ends_in_line;
-    is_complete_ = end_.lines > 0 && scan.end == Fit::whole;
-  }
+  if (!fs::exists(fs::symlink_status(file))) return;
+  bool is_first = true;
+  read_lines(file, [&](const MetricsLine& line) {
+    if (std::exchange(is_first, false)) require_own(line.run().empty() || line.run() == identity_, file);
+    if (!newest_ || (!line.values.is_null() && comes_after(line.values, *newest_))) return false;
+    metrics_bytes_ = line.end;
+    ends_in_line_ = line.is_whole;
+    return true;
+  });
 }
 
 bool RunWriter::ended() const { return newest_ && fs::path(newest_->file->path()).filename() == kFinal; }
@@ -201,14 +199,14 @@ void RunWriter::begin() {
   guarded([&] {
     const fs::path &directory = run_.path(), metrics = directory / kRunMetrics;
     const auto is_aside = [&](const fs::path& path) {
-      return std::ranges::find(aside_, path, &std::pair<fs::path, std::string>::first) != aside_.end();
+      return std::ranges::find(aside_, path) != aside_.end();
     };
     // Before anything of the run changes: one may be read-only, or a link.
     for (const fs::path& path : {best_path(), final_path(), metrics})
       if (!is_aside(path) && !(path == final_path() && ended())) const NewFile probe(path);
     remove_temporary_files(directory);
     remove_temporary_files(directory / kRunCheckpoints);
-    for (const auto& [path, ending] : aside_) fs::rename(path, unused_name(path.string() + ending));
+    for (const fs::path& path : aside_) fs::rename(path, unused_name(path.string() + ".damaged"));
     const Json now = to_json(data_, directory);
     const fs::path data = directory / kDataRecord;
     if (!fs::exists(data) || canonical_text(to_json(run_.data(), directory)) != canonical_text(now)) {
@@ -230,16 +228,14 @@ void RunWriter::append(const Json& line, double seconds) {
       if (!ends_in_line_) metrics_->append("\n");
     }
     Json values = line;
-    if (mark_.lines == 0) values["run"] = identity_;
-    mark_.add(values);
+    if (metrics_->size() == 0) values["run"] = identity_;
     values["seconds"] = seconds;  // last, as only they differ between equal runs
     metrics_->append(json_text(values) + "\n");
   });
 }
 
-MetricsMark RunWriter::sync() {
+void RunWriter::sync() {
   if (metrics_) guarded([&] { metrics_->sync(); });
-  return mark_;
 }
 
 fs::path RunWriter::step_path(std::int64_t step) const {
@@ -269,11 +265,10 @@ void RunWriter::prune(bool ended, bool series) {
 void RunWriter::finish(const TrainResult& result) {
   if (is_complete_) return;
   guarded([&] {
-    const MetricsMark mark = sync();
+    sync();
     Json summary = to_json(result);
     summary["run"] = identity_;
-    summary["metrics"] = to_json(mark);
-    write_file(run_.path() / kRunSummary, json_text(with_checksum(summary), 2) + "\n");
+    write_file(run_.path() / kRunSummary, json_text(summary, 2) + "\n");
   });
 }
 

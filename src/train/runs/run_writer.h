@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "thimble/train/file.h"
@@ -34,11 +33,10 @@ class RunWriter {
 
   // Sets files aside, and writes config and data.
   void begin();
-  // Appends a line, after the lines that the newest checkpoint states. Does nothing for a run that has ended, all of
-  // whose lines are there.
+  // Appends a line to metrics.jsonl, which was cut before the first line that comes after the newest checkpoint. Does
+  // nothing for a run that has ended and has its summary.
   void append(const Json& line, double seconds);
-  // Flushes metrics.jsonl to disk, and returns the mark of its lines.
-  MetricsMark sync();
+  void sync();  // flushes metrics.jsonl to disk
 
   // Return paths of checkpoints.
   std::filesystem::path step_path(std::int64_t step) const;
@@ -58,7 +56,7 @@ class RunWriter {
   void choose_checkpoint(bool any_rate);
   void require_own(bool is_own, const std::filesystem::path& file) const;
   void check_summary();
-  void check_metrics(bool replaces);
+  void check_metrics();
 
   RunDirectory run_;
   OpenConfig config_;
@@ -66,13 +64,10 @@ class RunWriter {
   std::string identity_;
   std::optional<Checkpoint> newest_;
   std::vector<std::string> damaged_, remarks_;
-  std::vector<std::pair<std::filesystem::path, std::string>>
-      aside_;                 // files to rename, with the ending they get
-  MetricsMark end_;           // of a run that has ended, as its summary states
-  bool is_complete_ = false;  // metrics and summary are written, of a run that has ended
-  MetricsMark mark_;          // of the lines that stay, and those that were appended
-  std::uint64_t metrics_bytes_ = 0;
-  bool ends_in_line_ = true;  // of these bytes
+  std::vector<std::filesystem::path> aside_;  // damaged checkpoints
+  bool is_complete_ = false;                  // the summary is written, of a run that has ended
+  std::uint64_t metrics_bytes_ = 0;           // of the lines that stay, and those that were appended
+  bool ends_in_line_ = true;                  // of these bytes
   std::optional<DirectoryLock> lock_;
   std::optional<AppendFile> metrics_;
 };

@@ -165,6 +165,7 @@ void TrainingRun::validate() {
   state_.validation = trainer_.evaluate(Split::validation);
   observer_.on_validation(state_.step, *state_.validation);
   metrics("validation", to_json(*state_.validation));
+  if (state_.step == stop_after_) state_.stops[state_.step] = state_.validation->loss;
   ++state_.evaluations_since_best;
   if (state_.best_step > 0 && state_.validation->loss >= state_.best_loss) return;
   state_.best_step = state_.step;
@@ -201,7 +202,7 @@ void TrainingRun::save(std::filesystem::path (RunWriter::*path)(Arguments...) co
   if (directory_.empty()) return;
   trainer_.require_equal_weights();
   if (!writer_) return;
-  state_.metrics = writer_->sync();
+  writer_->sync();
   state_.seconds = seconds();
   save_weights((*writer_.*path)(arguments...), trainer_.model().parameters(),
                {{"format", kRunFormat},

@@ -87,11 +87,12 @@ def one_checkpoint(rng, case):
 
 
 def changed_metrics(rng, case):
-    """Another value in metrics.jsonl, which --new-metrics allows."""
-    mutation = edited(case, METRICS, lambda text: re.sub(r'"loss":\d', '"loss":7', text, count=1))
-    if mutation:
-        mutation.option = "--new-metrics"
-    return mutation
+    """An edited log: a value, line ends, a line that is missing, lines twice."""
+    def again(text):
+        return text + text[:text.rfind("\n", 0, len(text) // 2) + 1]
+    edit = rng.choice((lambda text: re.sub(r'"loss":\d', '"loss":7', text, count=1), lambda text: text.replace("\n", "\r\n"),
+                       lambda text: text[text.find("\n") + 1:], again))
+    return edited(case, METRICS, edit)
 
 
 def legal_key(rng, case):

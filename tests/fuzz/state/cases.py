@@ -82,8 +82,6 @@ def damaged(name, world, state, rng, findings):
         arguments = reference_arguments(command, damage)
         if arguments is None or (damage.keys or made[0].place != "run") and "--html" in arguments:
             continue  # the page has the values of all keys, and the name of the run
-        if made[0].option and command.resumes:
-            command = command.having(made[0].option)
         with case.moved_back(made[0].place):
             verdict = verdict_of(case, command, damage)
         verdict.same_steps = verdict.same_steps and world.same_steps(arguments)

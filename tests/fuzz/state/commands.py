@@ -9,15 +9,11 @@ class Command:
         self.checkpoint, self.weights = self.value("--checkpoint"), self.value("--weights")
         if self.checkpoint and self.checkpoint.isdigit():
             self.checkpoint = f"step-{self.checkpoint}"
-        self.new_metrics = "--new-metrics" in arguments
         # Whether a run may be such that the command is refused: a text it cannot read, a split without sequences.
         self.particular = any(option in arguments for option in ("--input", "trace", "patch", "--split"))
 
     def value(self, option):
         return self.arguments[self.arguments.index(option) + 1] if option in self.arguments else None
-
-    def having(self, option):
-        return Command([*self.arguments, option], self.resumes, self.own_config)
 
     def on(self, run):
         """Returns the command on a run of another name."""

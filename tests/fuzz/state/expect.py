@@ -14,7 +14,7 @@ LEARNING_RATE = "train.optimizer.lr"  # which may differ between the checkpoints
 BOM = b"\xef\xbb\xbf"
 CHECKPOINT = re.compile(r"run/checkpoints/(best|final|step-([1-9]\d{0,8}))\.safetensors$")
 CHECKPOINT_LIKE = re.compile(r"step-|best|final")
-LEFT_OVER = re.compile(r"\.(tmp|damaged|replaced|lock)(/|$)")
+LEFT_OVER = re.compile(r"\.(tmp|damaged|lock)(/|$)")
 
 
 class Verdict:
@@ -111,38 +111,22 @@ class Found:
             return "unsure" if marked else "equal"
         return "unsure" if without_paths(now) == without_paths(before) else "other"
 
-    def summary_of_other_steps(self):
-        """Returns whether the summary is of this run at another step; it states how many lines the run has."""
-        try:
-            now, before = (json.loads(data.decode("utf-8-sig")) for data in
-                           (self.read("run/summary.json"), self.case.original("run/summary.json")))
-            return now["run"] == before["run"] and now["metrics"] != before["metrics"]
-        except (ValueError, AttributeError, RecursionError, KeyError, TypeError):
-            return False
-
     def metrics(self, step):
-        """Returns same, later (only lines after the step differ), times (only times differ), missing, other or unsure:
-        of the lines up to a step. Those of the step itself may come before or after its checkpoint."""
+        """Returns same, later (only lines after the step differ), edited or foreign (the first line names another run)."""
         data, old = self.read("run/metrics.jsonl"), self.case.original("run/metrics.jsonl")
-        if data is None:
-            return "same" if old is None else "missing"
-        if data is False or old is None:
-            return "unsure"
+        if data == old:
+            return "same"
+        if not isinstance(data, bytes) or old is None:
+            return "edited"
         now, before = lines(data), lines(old)
+        runs = [found[0].get("run") for found in (now, before) if found and found[0]]
+        if runs and isinstance(runs[0], str) and runs[0] != runs[-1]:
+            return "foreign"
         if now == before:
             return "same"
-        sure = sum(line.get("step", 0) < step for line in before if line is not None)
         stated = sum(line.get("step", 0) <= step for line in before if line is not None)
-        at = next((i for i, (a, b) in enumerate(zip(now, before)) if a != b), min(len(now), len(before)))
-        if at >= stated:
-            return "later"
-        if all(a and untimed(a) == untimed(b) for a, b in zip(now, before[:stated])) and len(now) >= stated:
-            return "times"
-        if at == len(now):
-            return "missing" if at < sure and (not data or data.endswith(b"\n")) else "unsure"
-        if at >= sure or len(now) < stated or now[at] is None or untimed(now[at]) == untimed(before[at]):
-            return "unsure"
-        return "other"
+        begins_later = len(now) <= stated or now[stated] is not None and now[stated].get("step", 0) > step
+        return "later" if now[:stated] == before[:stated] and begins_later else "edited"
 
 
 def lines(data):
@@ -154,10 +138,6 @@ def lines(data):
             return None
         return found if isinstance(found, dict) else None
     return [value(line) for line in data.split(b"\n") if line.strip()]
-
-
-def untimed(line):
-    return {key: value for key, value in line.items() if key != "seconds"}
 
 
 def without_paths(value):
@@ -228,8 +208,8 @@ def of_reader(case, command, damage):
         verdict.refuse.append(f"the checkpoint is {state}")
     elif state != "same":
         verdict.doubt(f"the checkpoint is {state}", False)
-    if state == "same" and (found.metrics(found.step(path)) in ("later", "times") or found.summary_of_other_steps()):
-        verdict.compared = False  # what is shown may go on after the checkpoint
+    if state == "same" and found.metrics(found.step(path)) != "same":
+        verdict.compared = False  # an edited log is shown as it stands
     return verdict
 
 
@@ -261,13 +241,12 @@ def of_resume(case, command, damage):
         verdict.doubt(f"data.json is {data}")
     if found.values("run/summary.json") not in ("same", "equal", "missing"):
         verdict.doubt("summary.json is not what was written")
-    same = found.checkpoints[newest] == "same"  # another one states other lines
-    verdict.metrics = state = found.metrics(found.step(newest)) if same else "unsure"
+    verdict.metrics = found.metrics(found.step(newest))
     verdict.keeps_config = not command.own_config
-    if state == "other" and not command.new_metrics:
-        verdict.refuse.append("metrics.jsonl has other values")
-    elif state in ("unsure", "times"):
-        verdict.doubt("metrics.jsonl may differ")
+    if verdict.metrics == "foreign":
+        verdict.refuse.append("metrics.jsonl is of another run")
+    elif verdict.metrics == "edited" and not isinstance(found.read("run/metrics.jsonl"), bytes):
+        verdict.doubt("metrics.jsonl cannot be read")
     if float(damage.legal.get("train.steps", 1e9)) < found.step(newest):
         verdict.doubt("train.steps is below the steps already trained")
     return verdict
@@ -282,6 +261,6 @@ def verdict_of(case, command, damage):
     verdict.whole = {os.path.basename(path) for path in ("run/data.json", "run/summary.json")
                      if found.values(path) in ("same", "equal")}
     newest = found.newest()
-    if newest and found.metrics(found.step(newest[0])) in ("same", "later") and not found.summary_of_other_steps():
+    if newest and found.metrics(found.step(newest[0])) in ("same", "later"):
         verdict.whole.add("metrics.jsonl")
     return verdict

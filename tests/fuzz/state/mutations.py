@@ -22,7 +22,6 @@ class Mutation:
         self.keys = None      # of the config that were set: {key: new value}
         self.deleted = set()  # files that are gone
         self.place = "run"    # where the run is now
-        self.option = None    # with which resuming is allowed
         self.allowed = False  # whether the docs allow it
         self.moded = False  # whether it has another mode
         self.unreadable = False  # whether the file cannot be read, or is none

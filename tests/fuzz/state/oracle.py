@@ -138,7 +138,7 @@ def resume_problems(before, after, reference, damage, verdict):
         # Which of them are there depends on where training was interrupted.
         if STEP.search(path) and (path not in there or path not in wanted):
             continue
-        if path == METRICS and verdict.metrics not in ("same", "later") or path == METRICS + ".replaced":
+        if path == METRICS and verdict.metrics not in ("same", "later"):
             continue
         data = there[path][2] if there.get(path) else None
         if path in wanted and same(path, wanted[path][2], data):
@@ -179,11 +179,6 @@ def kept_problems(before, after, damage, verdict):
     for path in after.keys() - before.keys():
         if path.endswith(".damaged"):
             yield from set_aside_problems(path, before, after, damage)
-    if METRICS in before and before[METRICS][2] and verdict.metrics in ("missing", "other"):
-        if METRICS + ".replaced" not in after or after[METRICS + ".replaced"][2] != before[METRICS][2]:
-            yield f"does not keep the old metrics.jsonl, which is {verdict.metrics}"
-    elif METRICS + ".replaced" in after and verdict.metrics in ("same", "later") and METRICS + ".replaced" not in before:
-        yield f"replaces metrics.jsonl, which is {verdict.metrics}"
 
 
 def is_of(damage, verdict, entry):

@@ -53,11 +53,10 @@ struct Remarks : TrainObserver {
   std::string all;
 };
 
-inline TrainResult resume(const fs::path& run, std::string* remarks = nullptr, bool new_metrics = false) {
+inline TrainResult resume(const fs::path& run, std::string* remarks = nullptr) {
   Remarks observer;
-  const TrainResult result =
-      train(open_config((run / "config.yaml").string()),
-            {.directory = run, .resume = true, .observer = &observer, .new_metrics = new_metrics});
+  const TrainResult result = train(open_config((run / "config.yaml").string()),
+                                   {.directory = run, .resume = true, .observer = &observer});
   if (remarks != nullptr) *remarks = observer.all;
   return result;
 }

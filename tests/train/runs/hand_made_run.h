@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <sstream>
 #include <string>
 
 #include "thimble/train/file.h"
@@ -15,8 +14,7 @@ namespace thimble {
 // Returns a summary.json with this result.
 inline std::string summary_text(Json result, const std::string& run) {
   result["run"] = run;
-  result["metrics"] = to_json(MetricsMark());
-  return json_text(with_checksum(result)) + "\n";
+  return json_text(result) + "\n";
 }
 
 // Writes a run of the config that has ended after `steps`, with these lines of metrics.jsonl, and the result unless it
@@ -28,8 +26,6 @@ inline std::string write_hand_made_run(const std::filesystem::path& run, const C
   RunState state;
   state.step = config.train.steps;
   state.run = run_identity(config, parse_record(record));
-  std::istringstream lines(metrics);
-  for (std::string line; std::getline(lines, line);) state.metrics.add(parse_json(line));
   Json data{{"format", kRunFormat}};
   data.update(record);
   write_file(run / "data.json", json_text(data));

@@ -69,7 +69,7 @@ TEST_CASE("a run writes its config, its metrics, its weights and a summary", "[t
   CHECK(result.seconds > 0);
 
   Json summary = parse_json(read_file(run / "summary.json"));
-  for (const char* key : {"run", "metrics", "checksum"}) CHECK(summary.erase(key) == 1);
+  CHECK(summary.erase("run") == 1);
   CHECK(summary == to_json(result));
   CHECK(summary["weights_hash"] == result.weights_hash);
   CHECK(summary["test"]["accuracy"] == result.test->accuracy);

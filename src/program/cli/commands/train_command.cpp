@@ -17,7 +17,7 @@ struct TrainArguments {
   ConfigArguments config;
   Output output;
   std::string directory;
-  bool resume = false, new_metrics = false;
+  bool resume = false;
   std::int64_t stop_after = 0;
 };
 
@@ -75,8 +75,7 @@ int run(TrainArguments arguments) {
                                .observer = &progress,
                                .make_head_log = head_log,
                                .stop_after = arguments.stop_after,
-                               .ranks = &ranks,
-                               .new_metrics = arguments.new_metrics}),
+                               .ranks = &ranks}),
                 config, arguments);
 }
 
@@ -89,8 +88,6 @@ void add_train(Command& program) {
   command.add_option("--out", arguments->directory, "Run directory (default: a new one under runs/)")
       .value_name("DIR", Value::new_run);
   command.add_flag("--resume", arguments->resume, "Resume the run; CONFIG may be its run directory");
-  command.add_flag("--new-metrics", arguments->new_metrics,
-                   "Resume even if metrics.jsonl was changed: keep it aside and begin a new one");
   command
       .add_option("--stop-after", arguments->stop_after,
                   "Save and stop after this step, to be resumed (0 = train to the end)")
