@@ -67,7 +67,7 @@ expect 0 '1 of 1 runs without a result' fails
 
 # Files that are damaged.
 printf '{"settings": 5}' >moved/sweep.json
-refuse '^thimble: moved/sweep\.json: does not say "format": "thimble sweep 3"' moved
+refuse '^thimble: moved/sweep\.json: is not what this version writes; ' moved
 cp -r runs/one broken
 printf '{"steps":' >broken/summary.json
 expect 0 '^thimble: broken/summary\.json: not valid JSON at byte [0-9]+; its numbers are left out; measure them with ' runs/one broken

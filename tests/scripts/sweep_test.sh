@@ -21,7 +21,7 @@ expect 0 '^heads=4 +2/2( +[0-9.]+){6}$' s.yaml "${short[@]}" --out s --json copy
 grep -qE '^ +\+-( +[0-9.]+){6}$' <<<"$output" || fail "no standard deviations" "$output"
 grep -qE '^6/6  heads=[124] seed [78]: test loss [0-9.]+, tokens [0-9.]+ %' <<<"$output" || fail "no progress" "$output"
 ! grep -E '^(setting|heads| +\+-)' <<<"$output" | grep -qE '.{81}' || fail "the table is wider than 80 columns" "$output"
-diff <(grep -v '"format": "thimble sweep 3"\|"checksum"' s/sweep.json) <(grep -v '"checksum"' copy.json)
+diff <(grep -v '"format": "thimble sweep 3"' s/sweep.json) copy.json
 [[ $(grep -c '"status": "done"' s/sweep.json) == 6 ]] || fail "not six runs done" "$(cat s/sweep.json)"
 [[ $(hashes s | sort -u | wc -l) == 6 ]] || fail "not six different results" "$(hashes s)"
 for file in config.yaml metrics.jsonl summary.json; do
@@ -91,7 +91,11 @@ done
 
 # A run that was trained further by hand stops nothing, and is marked; a lost sweep.json is made again.
 "$thimble" train one/runs/001-*/ --resume train.steps=8 --quiet
-rm one/sweep.json
+head -c 1000 one/sweep.json >cut && mv cut one/sweep.json
+for command in sweep\ --status compare; do
+  output=$("$thimble" $command one 2>&1) && fail "$command of a sweep.json that was cut" "$output"
+  grep -qE '; the command of the sweep writes it again: thimble sweep FILE --out one$' <<<"$output" || fail "no remedy" "$output"
+done
 expect 0 '^thimble: one/runs/001-[^:]*: was trained further, to step 8, after the sweep had ended it$' s.yaml "${short[@]}" --out one
 expect 0 'was trained further, to step 8' --status one
 [[ -s one/sweep.json ]] || fail "no sweep.json"

@@ -46,9 +46,4 @@ std::string json_text(const Json& json, int indent = -1,
 // finite: equal for equal values, however they were written.
 std::string canonical_text(const Json& json);
 
-// Returns the object with a checksum of the canonical text of its other values.
-Json with_checksum(Json object);
-// Returns whether the value is no object with the checksum of its other values.
-bool has_changed(const Json& object);
-
 }  // namespace thimble

@@ -136,8 +136,8 @@ void add_sweep(const fs::path& directory, Comparison& comparison, RecordedRuns& 
         add_run_of_sweep(place, one, comparison.remarks, runs);
       }
     }
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));
+  } catch (const Json::exception&) {
+    throw CheckpointError(unreadable_sweep_json(directory));
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }
@@ -308,7 +308,8 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
   std::vector<ModelSource> models;
   for (const std::string& directory : directories) {
     const std::size_t first = comparison.runs.size();
-    if (fs::exists(fs::path(directory) / "sweep.json") && !RunDirectory(directory).is_run()) {
+    const auto has = [&](const char* name) { return fs::exists(fs::path(directory) / name); };
+    if ((has("sweep.json") || has("runs")) && !RunDirectory(directory).is_run()) {
       comparison.has_sweep = true;
       add_sweep(directory, comparison, recorded);
     } else {

@@ -1,7 +1,5 @@
 #include "program/sweep/halving.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -43,18 +41,25 @@ std::vector<std::size_t> best_settings(const std::map<std::size_t, double>& loss
 std::vector<double> halving_losses(const Halving& halving, const RunDirectory& run, const RunState& newest,
                                    bool ended) {
   std::vector<double> losses;
-  double last = kWorst;
-  if (halving.steps.empty()) return losses;
-  std::vector<std::string> remarks;
-  const auto add = [&](const Json& line) {
-    if (losses.size() == halving.steps.size() || line.at("split") != "validation") return;
-    last = line.at("loss").is_number() ? line.at("loss").get<double>() : kWorst;
-    if (line.at("step") == halving.steps[losses.size()]) losses.push_back(last);
-  };
-  run.read_metrics(newest, add, remarks);
-  require<CheckpointError>(remarks.empty(), "{}; halving goes by these lines: restore the file",
-                           fmt::join(remarks, "; "));
-  if (ended) losses.resize(halving.steps.size(), last);
+  std::map<std::int64_t, double> known = newest.stops;
+  const auto is_missing = [&](std::int64_t step) { return step <= newest.step && !known.contains(step); };
+  if (std::ranges::any_of(halving.steps, is_missing)) {
+    std::vector<std::string> remarks;
+    const auto add = [&](const Json& line) {
+      if (line.at("split") == "validation" && line.contains("loss") && line.at("loss").is_number())
+        known.emplace(line.at("step"), line.at("loss"));
+    };
+    run.read_metrics(newest, add, remarks);
+  }
+  for (const std::int64_t step : halving.steps) {
+    if (step > newest.step) break;
+    require<CheckpointError>(
+        known.contains(step),
+        "{}: has no validation loss of step {}, by which halving decides, in its checkpoint or metrics.jsonl; restore the file, or remove the run, to train it again",
+        run.name(), step);
+    losses.push_back(known.at(step));
+  }
+  if (ended) losses.resize(halving.steps.size(), newest.validation ? newest.validation->loss : kWorst);
   return losses;
 }
 

@@ -8,9 +8,9 @@
 
 namespace thimble {
 
-// Returns the validation losses of a run at the steps of halving that it has reached, from its metrics.jsonl, which the
-// state of its newest checkpoint vouches for. A run that has `ended` keeps its last loss for the steps after its end,
-// infinity if it has none. Throws CheckpointError when lines are missing or differ.
+// Returns the validation losses of a run at the steps of halving that it has reached: those that its newest checkpoint
+// keeps, or else, of a run that did not stop there, those of its metrics.jsonl. A run that has `ended` keeps its last
+// loss for the steps after its end, infinity if it has none. Throws CheckpointError when neither has the loss of a step.
 std::vector<double> halving_losses(const Halving&, const RunDirectory& run, const RunState& newest,
                                    bool ended);
 

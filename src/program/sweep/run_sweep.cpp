@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 
-#include "program/sweep/halving.h"
 #include "program/sweep/run_queue.h"
 #include "program/sweep/sweep_state.h"
 #include "thimble/engine/error.h"
@@ -30,29 +29,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::hours kLeftOver{1};  // the age of temporary files that nobody still writes
-
-// Returns the first line of the last message in a log, without the program's name, or the last line that is
-// not blank if there is no message.
-std::string last_message(const fs::path& file) {
-  const std::string program = "\nthimble: ";
-  std::string text = "\n";
-  text += read_file(file);
-  const std::size_t end = text.find_last_not_of("\r\n "), message = text.rfind(program);
-  if (end == std::string::npos) return "";
-  const std::size_t begin =
-      message == std::string::npos ? text.find_last_of("\r\n", end) + 1 : message + program.size();
-  return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
-}
-
-// Returns the state of the newest checkpoint; step 0 if there is none.
-RunState newest_state(const RunDirectory& run) {
-  try {
-    std::vector<std::string> ignored;
-    return run.checkpoint("", ignored).state;
-  } catch (const Error&) {
-    return {};
-  }
-}
 
 class Runner {
  public:
@@ -92,6 +68,7 @@ class Runner {
 
   struct Running {
     SweepRun* run;
+    std::int64_t stop_after;
     std::unique_ptr<TakenRun> taken;
     Stopwatch timer;
   };
@@ -119,7 +96,7 @@ class Runner {
       // still saving.
       if (taken == nullptr || DirectoryLock::is_held(directory(run)))
         run.status = RunStatus::running;
-      else if (!read_record(result_.directory, run))
+      else if (!read_run(result_.directory, sweep_.halving, run))
         start(run, std::move(taken));
     }
   }
@@ -136,7 +113,8 @@ class Runner {
     if (fs::exists(directory(run))) command.emplace_back("--resume");
     // Allocates the entry first, so that a child cannot run without one.
     std::map<pid_t, Running> entry;
-    entry.emplace(0, Running{.run = &run, .taken = std::move(taken), .timer = {}});
+    entry.emplace(0,
+                  Running{.run = &run, .stop_after = run.stop_after, .taken = std::move(taken), .timer = {}});
     auto child = entry.extract(0);
     child.key() = start_process(command, log(run));
     children_.insert(std::move(child));
@@ -155,7 +133,7 @@ class Runner {
       Running ended = std::move(child->second);
       child = children_.erase(child);
       if (!ended.taken->renew()) continue;  // another process has the run
-      finish(*ended.run, *exit);
+      finish(*ended.run, ended.stop_after, *exit);
       ended.taken.reset();
       save();
       if (options_.observer != nullptr && ended.run->status != RunStatus::waiting)
@@ -163,7 +141,7 @@ class Runner {
     }
   }
 
-  void finish(SweepRun& run, int exit) {
+  void finish(SweepRun& run, std::int64_t stop_after, int exit) {
     constexpr int kInterrupted = 130, kSignal = 128;  // of thimble train; added to a signal's number
     const auto ended_by = [&](int signal) { return exit == kSignal + signal; };
     const bool stopped = ended_by(SIGKILL) || std::ranges::any_of(kStopSignals, ended_by);
@@ -172,41 +150,22 @@ class Runner {
       left_.insert(&run);
       return;
     }
-    run.remark.clear();  // was of a record that is written anew
-    const RunDirectory trained = directory(run);
-    const bool has_result = trained.has_summary();
-    try {
-      run.losses = halving_losses(sweep_.halving, trained, newest_state(trained), has_result);
-    } catch (const CheckpointError& e) {
-      return fail(run, exit, e.what());
-    }
-    if (exit == 0 && !has_result && !run.losses.empty() &&
-        sweep_.halving.steps[run.losses.size() - 1] == run.stop_after) {
+    run.remark.clear();
+    const fs::path& sweep = result_.directory;
+    fs::remove(run_path(sweep, run, ".json"));
+    if (read_run(sweep, sweep_.halving, run)) return;
+    const bool is_damaged = exit == 0 && !run.remark.empty();
+    if (exit == 0 && !is_damaged && !run.losses.empty() &&
+        sweep_.halving.steps[run.losses.size() - 1] == stop_after) {
       run.status = RunStatus::waiting;
-      return write_record(result_.directory, run);
+      return;
     }
-    run.exit = exit;
-    if (exit > 1 || !has_result)
-      run.status = RunStatus::failed;
-    else
-      run.status = exit == 0 ? RunStatus::done : RunStatus::missed_target;
-    if (exit == kDiverged)
-      run.losses.resize(sweep_.halving.steps.size(), std::numeric_limits<double>::infinity());
-    if (run.status != RunStatus::done) run.error = last_message(log(run));
-    if (run.status == RunStatus::failed && run.error.empty())
-      run.error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
-                                 : fmt::format("exit status {}", exit);
-    std::vector<std::string> remarks;
-    if (run.status != RunStatus::failed) run.result = trained.summary(run.identity, "", remarks);
-    if (!remarks.empty()) return fail(run, exit, remarks.front());
-    write_record(result_.directory, run);
-  }
-
-  void fail(SweepRun& run, int exit, const std::string& error) const {
-    run.status = RunStatus::failed;
-    run.exit = exit;
-    run.error = error;
-    write_record(result_.directory, run);
+    std::string error = is_damaged ? run.remark : last_message(sweep, run);
+    if (error.empty())
+      error = exit > kSignal ? fmt::format("ended by signal {}", exit - kSignal)
+                             : fmt::format("exit status {}", exit);
+    write_failure(sweep, run, exit, error);
+    read_run(sweep, sweep_.halving, run);
   }
 
   // Renews what this process has taken, several times in a lease. A run that another process has taken over is stopped at

@@ -83,8 +83,9 @@ std::vector<std::string> identity(const Json& sweep) {
   for (const Json& setting : sweep.at("settings")) {
     std::vector<std::uint64_t> seeds;
     for (const Json& run : setting.at("runs")) seeds.push_back(run.at("seed").get<std::uint64_t>());
-    out.push_back(fmt::format("{} with seeds {} and a config of hash {}", json_text(setting.at("overrides")),
-                              json_text(Json(seeds)), setting.at("config_hash").get<std::string>()));
+    out.push_back(fmt::format("{} with seeds {} and a config of hash {}",
+                              canonical_text(setting.at("overrides")), json_text(Json(seeds)),
+                              setting.at("config_hash").get<std::string>()));
   }
   return out;
 }
@@ -93,7 +94,7 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
   const Json none, &old_halving = before.contains("halving") ? before["halving"] : none;
   const Json& halving = now.contains("halving") ? now["halving"] : none;
   require<CheckpointError>(
-      old_halving == halving,
+      canonical_text(old_halving) == canonical_text(halving),
       "{}: belongs to another sweep: its halving is {}, here {}; choose another directory with --out",
       directory.string(), json_text(old_halving), json_text(halving));
   const std::vector<std::string> old = identity(before), planned = identity(now);
@@ -218,44 +219,48 @@ Json to_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::pa
 }
 
 Json sweep_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs::path& directory) {
-  Json json{{"format", kSweepFormat}, {"checksum", ""}};
+  Json json{{"format", kSweepFormat}};
   json.update(to_json(sweep, runs, directory));
-  return with_checksum(json);
+  return json;
+}
+
+std::string unreadable_sweep_json(const fs::path& directory) {
+  return fmt::format(
+      "{}: is not what this version writes; the command of the sweep writes it again: thimble sweep FILE --out {}",
+      (directory / "sweep.json").string(), directory.string());
+}
+
+Json read_sweep_json(const fs::path& directory) {
+  const fs::path file = directory / "sweep.json";
+  if (!fs::exists(file)) return nullptr;
+  const std::string text = read_file(file);
+  try {
+    Json sweep = parse_json(text);
+    identity(sweep);
+    return sweep.at("format") == kSweepFormat ? sweep : Json();
+  } catch (const Json::exception&) {
+    return nullptr;
+  }
 }
 
 bool is_sweep(const fs::path& directory) {
   try {
-    const Json json = read_json(directory / "sweep.json");
-    return json.is_object() && json.value("format", Json()) == kSweepFormat;
+    return !read_sweep_json(directory).is_null();
   } catch (const FileError&) {
     return false;
   }
 }
 
-Json read_sweep_json(const fs::path& directory) {
-  const fs::path file = directory / "sweep.json";
-  Json sweep = read_json(file);
-  require<CheckpointError>(
-      sweep.is_object() && sweep.value("format", Json()) == kSweepFormat,
-      "{}: does not say \"format\": \"{}\", so it is no sweep's, or of a version before 0.3", file.string(),
-      kSweepFormat);
-  require<CheckpointError>(!has_changed(sweep),
-                           "{}: the checksum does not match: the file was changed; restore it",
-                           file.string());
-  return sweep;
-}
-
 void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std::vector<SweepRun>& runs) {
   if (!fs::exists(directory)) return;
-  const bool is_own = is_of_sweep(directory, runs), is_lost = !fs::exists(directory / "sweep.json");
-  require<CheckpointError>(!is_lost || is_own,
-                           "{}: exists and is not the directory of this sweep; choose another with --out",
-                           directory.string());
   try {
-    if (!is_lost) require_same(directory, read_sweep_json(directory), to_json(sweep, runs, directory));
+    const Json before = read_sweep_json(directory);
+    const bool has_file = fs::exists(directory / "sweep.json"), has_runs = fs::exists(directory / "runs");
+    require<CheckpointError>(!before.is_null() || (is_of_sweep(directory, runs) && (has_runs || !has_file)),
+                             "{}: exists and is not the directory of this sweep; choose another with --out",
+                             directory.string());
+    if (!before.is_null()) require_same(directory, before, to_json(sweep, runs, directory));
     for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run);
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid: {}", (directory / "sweep.json").string(), e.what()));
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }

@@ -39,6 +39,8 @@ struct SweepRun {
   std::string identity{};   // of the run, see run_identity()
   std::string remark{};     // what to know of its files
 
+  std::filesystem::path checkpoint{};  // the newest one, whose losses were read
+
   std::vector<double> losses;   // validation losses at the steps of halving that it has reached
   std::int64_t stop_after = 0;  // the next of these steps; 0: it trains to the end
   bool reached = false;         // whether it waits there for others
@@ -78,18 +80,19 @@ Spread metric_spread(const std::vector<SweepRun>&, std::size_t setting, std::str
 // with a remark, only what belongs to it.
 Json to_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
 
-// The format of a sweep's directory, which sweep.json states first, and then a checksum and what to_json() returns.
+// The format of a sweep's directory, which sweep.json states first, and then what to_json() returns.
 inline constexpr const char* kSweepFormat = "thimble sweep 3";
 
 // Returns what sweep.json holds.
 Json sweep_json(const Sweep&, const std::vector<SweepRun>&, const std::filesystem::path& directory);
-// Returns whether the sweep.json of the directory has that format.
-bool is_sweep(const std::filesystem::path& directory);
-// Reads sweep.json. Throws FileError, Json::exception if it is not JSON, and CheckpointError if its checksum does not match.
+// Returns sweep.json; null if it is missing, damaged or of another version. Throws FileError if it cannot be read.
 Json read_sweep_json(const std::filesystem::path& directory);
+bool is_sweep(const std::filesystem::path& directory);  // whether it is there
+// Returns that there is none, with the command that writes it.
+std::string unreadable_sweep_json(const std::filesystem::path& directory);
 
 // Throws CheckpointError when the directory exists but is not that of the sweep: it has other settings, seeds, configs
-// or data, or files that are none of a sweep's. A sweep.json that is lost is none of these.
+// or data, or files that are none of a sweep's. A sweep.json that is lost or damaged is none of these.
 void require_same_sweep(const std::filesystem::path& directory, const Sweep&, const std::vector<SweepRun>&);
 
 }  // namespace thimble

@@ -1,5 +1,6 @@
 #include "program/sweep/sweep_state.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/run_directory.h"
+#include "train/runs/run_layout.h"
 
 namespace thimble {
 
@@ -15,10 +17,33 @@ namespace fs = std::filesystem;
 
 namespace {
 
-RunStatus status_of(const Json& json) {
-  for (const RunStatus status : {RunStatus::done, RunStatus::missed_target, RunStatus::failed})
-    if (json == name(status)) return status;
-  return RunStatus::waiting;
+// Reads the losses by which halving decides, from a newest checkpoint that was not read before.
+void read_losses(const Halving& halving, const RunDirectory& trained, bool ended, SweepRun& run) {
+  if (halving.steps.empty()) return;
+  const std::vector<fs::path> checkpoints = checkpoint_files(trained.path());
+  if (!ended && (checkpoints.empty() || checkpoints.front() == run.checkpoint)) return;
+  std::vector<std::string> ignored;
+  run.losses = halving_losses(halving, trained, trained.checkpoint("", ignored).state, ended);
+  run.checkpoint = checkpoints.front();
+}
+
+// Reads why a run failed. Returns whether it did: a record that is damaged or of another run counts for nothing.
+bool read_failure(const fs::path& directory, const Halving& halving, SweepRun& run) {
+  const fs::path file = run_path(directory, run, ".json");
+  if (!fs::exists(file)) return false;
+  try {
+    const Json record = read_json(file);
+    // Version 0.3 has records of other runs, too.
+    if (record.at("run") != run.identity || record.value("status", "failed") != "failed") return false;
+    const auto error = record.at("error").get<std::string>();
+    run.exit = record.at("exit").get<int>();
+    run.error = error;
+  } catch (const std::exception&) {
+    return false;
+  }
+  run.status = RunStatus::failed;
+  if (run.exit == kDiverged) run.losses.resize(halving.steps.size(), std::numeric_limits<double>::infinity());
+  return true;
 }
 
 // Returns the names of the files in a directory.
@@ -43,53 +68,42 @@ fs::path run_path(const fs::path& directory, const SweepRun& run, const std::str
   return directory / "runs" / (run.name + ending);
 }
 
-void write_record(const fs::path& directory, const SweepRun& run) {
-  const Json record{
-      {"run", run.identity},
-      {"status", name(run.status)},
-      {"exit", or_null(run.exit)},
-      {"error", run.error},
-      {"weights_hash", run.result.is_object() ? run.result.value("weights_hash", Json()) : Json()},
-      {"halving_losses", run.losses}};
-  write_file(run_path(directory, run, ".json"),
-             json_text(with_checksum(record), 2, Json::error_handler_t::replace) + "\n");
+void write_failure(const fs::path& directory, const SweepRun& run, int exit, const std::string& error) {
+  const Json record{{"run", run.identity}, {"exit", exit}, {"error", error}};
+  write_file(run_path(directory, run, ".json"), json_text(record, 2, Json::error_handler_t::replace) + "\n");
 }
 
-bool read_record(const fs::path& directory, SweepRun& run) {
-  const fs::path file = run_path(directory, run, ".json");
-  if (!fs::exists(file)) return false;
-  run.remark.clear();
-  Json record;
+std::string last_message(const fs::path& directory, const SweepRun& run) {
+  const fs::path log = run_path(directory, run, ".log");
+  const std::string program = "\nthimble: ", text = fs::exists(log) ? "\n" + read_file(log) : "";
+  const std::size_t end = text.find_last_not_of("\r\n "), message = text.rfind(program);
+  if (end == std::string::npos) return "";
+  const std::size_t begin =
+      message == std::string::npos ? text.find_last_of("\r\n", end) + 1 : message + program.size();
+  return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
+}
+
+bool read_run(const fs::path& directory, const Halving& halving, SweepRun& run) {
+  const RunDirectory trained = run_path(directory, run);
+  std::vector<std::string> remarks;
+  const Json result = trained.summary(run.identity, "", remarks);
   try {
-    record = read_json(file);
-  } catch (const FileError&) {
+    read_losses(halving, trained, !result.is_null(), run);
+  } catch (const Error& e) {
+    remarks.emplace_back(e.what());
   }
-  if (has_changed(record) || record.value("run", Json()) != run.identity) {
-    run.remark =
-        fmt::format("{}: was changed, or is of another run; thimble sweep writes it again", file.string());
-    return false;
-  }
-  try {
-    const RunStatus status = status_of(record.at("status"));
-    run.losses.clear();
-    for (const Json& loss : record.at("halving_losses"))
-      run.losses.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::infinity());
-    if (status == RunStatus::waiting) return false;
-    if (status != RunStatus::failed) {
-      std::vector<std::string> remarks;
-      run.result = RunDirectory(run_path(directory, run)).summary(run.identity, "", remarks);
-      if (!remarks.empty()) run.remark = remarks.front();
-      if (run.result.is_null()) return false;
-      if (run.result.at("weights_hash") != record.at("weights_hash"))
-        run.remark = fmt::format("{}: was trained further, to step {}, after the sweep had ended it",
-                                 run_path(directory, run).string(), json_text(run.result.at("steps")));
-    }
-    run.status = status;
-    if (record.at("exit").is_number()) run.exit = record.at("exit").get<int>();
-    record.at("error").get_to(run.error);
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid: {}", file.string(), e.what()));
-  }
+  if (!remarks.empty()) run.remark = remarks.front();
+  if (!remarks.empty() || result.is_null()) return read_failure(directory, halving, run);
+  const auto leaks = [&](const char* split) { return result.value(split, Json::object()).contains("leak"); };
+  const bool missed = result.contains("target_missed") || leaks("validation") || leaks("test");
+  run.status = missed ? RunStatus::missed_target : RunStatus::done;
+  run.exit = missed ? 1 : 0;
+  if (missed) run.error = last_message(directory, run);
+  run.result = result;
+  const Json steps = result.value("steps", Json());
+  if (steps.is_number() && run.config.train.steps > 0 && steps > run.config.train.steps)
+    run.remark = fmt::format("{}: was trained further, to step {}, after the sweep had ended it",
+                             trained.name(), json_text(steps));
   return true;
 }
 
@@ -98,7 +112,8 @@ bool read_state(const fs::path& directory, const Halving& halving, std::vector<S
   const std::size_t before = recorded(runs);
   for (SweepRun& run : runs) {
     if (is_finished(run)) continue;
-    if (names.contains(run.name + ".json") && read_record(directory, run)) continue;
+    const bool has_files = names.contains(run.name) || names.contains(run.name + ".json");
+    if (has_files && read_run(directory, halving, run)) continue;
     if (!run_queue().holder(run_path(directory, run)).empty())
       run.status = RunStatus::running;
     else
@@ -115,7 +130,7 @@ void forget_failures(const fs::path& directory, const Halving& halving, std::vec
     run.status = RunStatus::waiting;
     run.exit.reset();
     run.error.clear();
-    write_record(directory, run);
+    fs::remove(run_path(directory, run, ".json"));
   }
 }
 
@@ -126,8 +141,8 @@ void write_sweep_json(const fs::path& directory, const Sweep& sweep, std::vector
 }
 
 RecordedSweep open_sweep(const fs::path& directory) {
-  const fs::path file = directory / "sweep.json";
-  require<CheckpointError>(fs::exists(file), "{}: not a sweep directory; create one with thimble sweep --out",
+  require<CheckpointError>(fs::exists(directory / "sweep.json") || fs::is_directory(directory / "runs"),
+                           "{}: not a sweep directory; create one with thimble sweep --out",
                            directory.string());
   RecordedSweep recorded;
   try {
@@ -147,11 +162,14 @@ RecordedSweep open_sweep(const fs::path& directory) {
         from.at("seed").get_to(run.config.train.seed);
         run.name = fs::path(from.at("directory").get<std::string>()).filename().string();
         from.at("run").get_to(run.identity);
+        run.remark = from.value("remark", "");
+        run.config.train.steps =
+            from.at("result").is_null() ? 0 : from["result"].at("steps").get<std::int64_t>();
       }
     }
     read_state(directory, recorded.sweep.halving, recorded.runs);
-  } catch (const Json::exception& e) {
-    throw CheckpointError(fmt::format("{}: invalid: {}", file.string(), e.what()));
+  } catch (const Json::exception&) {
+    throw CheckpointError(unreadable_sweep_json(directory));
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }

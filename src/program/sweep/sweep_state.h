@@ -1,6 +1,6 @@
 // The state of a sweep, as the files of its directory have it: sweep.json is written from them. For each run,
-// runs/NAME is its run directory, runs/NAME.log its output, runs/NAME.json a record of how it ended, and
-// run_queue.h says which process trains it.
+// runs/NAME is its run directory, runs/NAME.log its output, runs/NAME.json says why it failed, if it did, and
+// run_queue.h which process trains it.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,19 @@ namespace thimble {
 std::filesystem::path run_path(const std::filesystem::path& directory, const SweepRun&,
                                const std::string& ending = "");
 
-// Records how a run ended, or how far it got.
-void write_record(const std::filesystem::path& directory, const SweepRun&);
+// Records why a run failed.
+void write_failure(const std::filesystem::path& directory, const SweepRun&, int exit,
+                   const std::string& error);
 
-// Reads the record of a run that is not finished and sets its status, result and so on. Returns whether the
-// run is finished now. A record that was changed or is of another run counts for nothing, with a remark, as does that of
-// a run whose summary is missing or was changed.
-bool read_record(const std::filesystem::path& directory, SweepRun&);
+// Returns the first line of the last message in the log of a run, without the program's name, or the last line that is
+// not blank if there is no message.
+std::string last_message(const std::filesystem::path& directory, const SweepRun&);
 
-// Sets the state of all runs that are not finished. Returns whether there are new records.
+// Reads the directory of a run that is not finished, and sets its status, result and losses. Returns whether the run is
+// finished now. A summary that is damaged or of another run counts for nothing, with a remark.
+bool read_run(const std::filesystem::path& directory, const Halving&, SweepRun&);
+
+// Sets the state of all runs that are not finished. Returns whether there are new results.
 bool read_state(const std::filesystem::path& directory, const Halving&, std::vector<SweepRun>&);
 
 // Makes the runs that have failed wait again, except, with halving, those that diverged, which count there.

@@ -10,7 +10,6 @@
 
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
-#include "train/files/hash.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
@@ -164,24 +163,6 @@ std::string json_text(const Json& json, int indent, Json::error_handler_t invali
 
 std::string canonical_text(const Json& json) {
   return json_text(canonical(json), -1, Json::error_handler_t::replace);
-}
-
-namespace {
-
-std::string checksum_of(Json object) {
-  object.erase("checksum");
-  return hash_digits(canonical_text(object));
-}
-
-}  // namespace
-
-Json with_checksum(Json object) {
-  object["checksum"] = checksum_of(object);
-  return object;
-}
-
-bool has_changed(const Json& object) {
-  return !object.is_object() || object.value("checksum", Json()) != checksum_of(object);
 }
 
 }  // namespace thimble

@@ -23,7 +23,9 @@ struct ComparedSweep {
   explicit ComparedSweep(const std::string& task = "{name: reverse}", const std::string& file = "") {
     int number = 0;
     for (const int heads : {1, 2}) {
-      Json setting{{"overrides", {{"train.steps", 20}, {"model.heads", heads}}}, {"runs", Json::array()}};
+      Json setting{{"config_hash", ""},
+                   {"overrides", {{"train.steps", 20}, {"model.heads", heads}}},
+                   {"runs", Json::array()}};
       for (const int seed : {7, 8}) {
         ++number;
         const double loss = 0.5 * number;
@@ -58,7 +60,7 @@ struct ComparedSweep {
     }
     write();
   }
-  void write() const { write_file(directory / "sweep.json", json_text(with_checksum(sweep))); }
+  void write() const { write_file(directory / "sweep.json", json_text(sweep)); }
   Comparison comparison() const { return compare({directory.path().string()}); }
 };
 
@@ -180,13 +182,18 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
     write_file(fs::path(empty) / "sweep.json", json_text(json));
     CHECK(refusal({empty}).find(message) != std::string::npos);
   };
-  refused(Json::object(), "sweep.json: does not say \"format\": \"thimble sweep 3\", so it is no sweep's");
-  Json json{{"format", "thimble sweep 3"}, {"settings", Json::array()}, {"checksum", "0"}};
-  refused(json, "sweep.json: the checksum does not match");
-  refused(with_checksum(json),
+  const std::string remedy =
+      "sweep.json: is not what this version writes; the command of the sweep writes it again: thimble sweep FILE --out " +
+      empty;
+  refused(Json::object(), remedy);
+  Json json{{"format", "thimble sweep 3"}, {"settings", Json::array()}};
+  refused(json,
           "compare: 0 runs; requires at least 2, or a sweep with at least 1; give another run directory");
   json.erase("settings");
-  refused(with_checksum(json), "sweep.json: invalid: ");
+  refused(json, remedy);
+  fs::remove(fs::path(empty) / "sweep.json");
+  fs::create_directory(fs::path(empty) / "runs");
+  CHECK(refusal({empty}) == empty + "/" + remedy);
 }
 
 TEST_CASE("a run of a sweep that was trained further, or has lost its summary, is shown with a mark",

@@ -3,10 +3,12 @@
 #include "program/sweep/halving.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "catch.h"
 #include "program/sweep/workshop.h"
+#include "train/step/forward.h"
 
 using namespace thimble;
 
@@ -48,20 +50,36 @@ const std::string kHalving =
     "list: [{train.steps: 40, train.evaluate_every: 10}]\n"
     "grid: {model.layers: [1, 2, 3, 4, 5, 6]}\nhalving: {steps: [10, 20]}\n";
 
-// A script that trains like thimble train: layers=N has validation loss |N - 4|, except that layers=4 is worst at
-// step 10.
+// A script that trains like thimble train, to what prepare() has made.
 const std::string kTrainOne = R"(stop=40
-for a; do case $a in --stop-after=*) stop=${a#*=};; model.layers=*) layers=${a#*=};; esac; done
-mkdir -p $out
-step=$(cat $out/step 2>/dev/null || echo 0)
-while [ $step -lt $stop ]; do
-  step=$((step + 10))
-  loss=$((layers > 4 ? layers - 4 : 4 - layers))
-  [ $layers.$step != 4.10 ] || loss=9
-  echo "{\"step\":$step,\"split\":\"validation\",\"loss\":$loss}" >>$out/metrics.jsonl
-  echo $step >$out/step
-done
+for a; do case $a in --stop-after=*) stop=${a#*=};; esac; done
+at() { mkdir -p $out; cp -r "$(dirname "$0")/prepared/$(basename "$out")-$1/." $out; }
+at $stop
+echo $stop >$out/step
 [ $stop -lt 40 ] || finish)";
+
+// Makes the checkpoints of all runs after steps 5, 10, 20 and 40: layers=N has validation loss |N - 4|, except that
+// layers=4 is worst at step 10. At step 5, its end, a run has loss 0.
+void prepare(const Workshop& w) {
+  for (const SweepRun& run : plan_runs(w.sweep)) {
+    const std::int64_t layers = run.config.model.layers;
+    RunState state;
+    state.run = run.identity;
+    for (const std::int64_t step : {5, 10, 20, 40}) {
+      state.step = step;
+      state.validation.emplace().loss = step == 5 ? 0.0
+                                        : layers == 4 && step == 10
+                                            ? 9.0
+                                            : std::abs(static_cast<double>(layers - 4));
+      if (step == 10 || step == 20) state.stops[step] = state.validation->loss;
+      Config config = run.config.values();
+      config.train.target.loss = step == 5 ? 1 : 0;
+      write_hand_made_checkpoint(w.directory / "prepared" / fmt::format("{}-{}", run.name, step), config,
+                                 to_json(record_of(run.config)),
+                                 step == 5 || step == 40 ? "final" : fmt::format("step-{}", step), state);
+    }
+  }
+}
 
 }  // namespace
 
@@ -105,40 +123,46 @@ TEST_CASE("a run that has ended stays as it is", "[sweep]") {
   CHECK(runs[0].status == RunStatus::done);
 }
 
-TEST_CASE("losses at the steps of halving are those of evaluations", "[sweep]") {
+TEST_CASE("losses at the steps of halving are those that the checkpoint keeps", "[sweep]") {
   const TemporaryDirectory directory;
   const fs::path& run = directory.path();
   const Halving halving{.steps = {10, 20, 30}, .reduction_factor = 2};
-  CHECK(halving_losses(halving, run, {}, false).empty());
-  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{kInf, kInf, kInf});
+  const auto losses = [&](const RunState& state, bool ended) {
+    return halving_losses(halving, run, state, ended);
+  };
+  RunState state;
+  CHECK(losses(state, false).empty());
+  CHECK(losses(state, true) == std::vector<double>{kInf, kInf, kInf});
+  CHECK(halving_losses({}, run, state, true).empty());
+  state.step = 15;
+  state.stops = {{10, 5}};
+  state.validation.emplace().loss = 4;
+  CHECK(losses(state, false) == std::vector<double>{5});
+  CHECK(losses(state, true) == std::vector<double>{5, 4, 4});
+  // The log has those of a run that did not stop there; it overrules no checkpoint.
+  state.step = 20;
+  CHECK_THROWS_WITH(
+      losses(state, false),
+      run.string() +
+          ": has no validation loss of step 20, by which halving decides, in its checkpoint or metrics.jsonl; restore the file, or remove the run, to train it again");
   write_file(
       run / "metrics.jsonl",
-      "{\"step\":10,\"split\":\"train\",\"loss\":7}\n{\"step\":5,\"split\":\"validation\",\"loss\":6}\n"
-      "{\"step\":10,\"split\":\"validation\",\"loss\":5}\n{\"step\":15,\"split\":\"validation\",\"loss\":4}\n"
-      "{\"step\":20,\"split\":\"validation\",\"lo");
-  CHECK(halving_losses(halving, run, {}, false) == std::vector<double>{5});
-  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{5, 4, 4});
-  CHECK(halving_losses({}, run, {}, true).empty());
-}
-
-TEST_CASE("a loss that is not a number is the worst, and a step without an evaluation has none", "[sweep]") {
-  const TemporaryDirectory directory;
-  const fs::path& run = directory.path();
-  const Halving halving{.steps = {10, 20, 30}, .reduction_factor = 2};
-  write_file(run / "metrics.jsonl",
-             "{\"step\":5,\"split\":\"validation\",\"loss\":6}\n"
-             "{\"step\":10,\"split\":\"validation\",\"loss\":null}\n"
-             "{\"step\":20,\"split\":\"validation\",\"loss\":3}\n"
-             "{\"step\":25,\"split\":\"validation\",\"loss\":null}\n");
-  CHECK(halving_losses(halving, run, {}, false) == std::vector<double>{kInf, 3});
-  CHECK(halving_losses(halving, run, {}, true) == std::vector<double>{kInf, 3, kInf});
-  CHECK(halving_losses({.steps = {7, 20}, .reduction_factor = 2}, run, {}, false).empty());
+      "{\"step\":10,\"split\":\"validation\",\"loss\":8}\n{\"step\":20,\"split\":\"train\",\"loss\":7}\n"
+      "{\"step\":20,\"split\":\"validation\",\"loss\":null}\n");
+  CHECK_THROWS_AS(losses(state, false), CheckpointError);
+  write_file(
+      run / "metrics.jsonl",
+      "{\"step\":10,\"split\":\"validation\",\"loss\":8}\n{\"step\":20,\"split\":\"validation\",\"loss\":3}\n"
+      "{\"step\":30,\"split\":\"validation\",\"loss\":2}\n");
+  CHECK(losses(state, false) == std::vector<double>{5, 3});
+  CHECK(losses(state, true) == std::vector<double>{5, 3, 4});
 }
 
 TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep][slow]") {
   const std::string expected = "stopped, stopped, done, stopped, done, stopped";
   for (const std::int64_t jobs : {1, 2, 5}) {
     Workshop w(kHalving);
+    prepare(w);
     w.options.jobs = jobs;
     w.script(kTrainOne);
     // At step 10 layers 4 and 6, 5 and 3, 2 and 1 have losses 9 2 1 1 2 3: 3, 5 and 2 go on; at 20, 3 and 5.
@@ -153,6 +177,7 @@ TEST_CASE("halving stops the same runs for any number of jobs and after interrup
     CHECK_FALSE(fs::exists(w.directory / "calls"));
   }
   Workshop w(kHalving);
+  prepare(w);
   w.options.max_runs = 1;
   w.script(kTrainOne);
   for (int i = 0; i < 10; ++i) w.run();  // 6 to step 10, 3 to step 20, 2 to the end: one is missing
@@ -163,6 +188,7 @@ TEST_CASE("halving stops the same runs for any number of jobs and after interrup
 
 TEST_CASE("a run that diverges is the worst, another failure decides nothing", "[sweep]") {
   Workshop w(kHalving);
+  prepare(w);
   w.script("case $* in *layers=5*) mkdir -p $out; exit 3;; esac\n" + kTrainOne);
   CHECK(statuses(w.run().runs) == "stopped, done, done, stopped, failed, stopped");
   CHECK(w.json()["settings"][4]["runs"][0]["halving_losses"] == Json{nullptr, nullptr});
@@ -171,6 +197,7 @@ TEST_CASE("a run that diverges is the worst, another failure decides nothing", "
   CHECK_FALSE(fs::exists(w.directory / "calls"));  // it would diverge again
 
   const Workshop killed(kHalving);
+  prepare(killed);
   killed.script("case $* in *layers=5*) kill -9 $$;; esac\n" + kTrainOne);
   CHECK(statuses(killed.run().runs) == "waiting, waiting, waiting, waiting, failed, waiting");
   killed.script(kTrainOne);
@@ -179,14 +206,16 @@ TEST_CASE("a run that diverges is the worst, another failure decides nothing", "
 
 TEST_CASE("a run that ends before a step of halving keeps its last loss", "[sweep]") {
   Workshop w(kHalving);
-  w.script(
-      "case $* in *layers=1*) mkdir -p $out; echo '{\"step\":5,\"split\":\"validation\",\"loss\":0}' >$out/metrics.jsonl; finish; exit 0;; esac\n" +
-      kTrainOne);
+  prepare(w);
+  w.script("case $* in *layers=1*) stop_at=5;; esac\n" + kTrainOne.substr(0, kTrainOne.find("at $stop")) +
+           "[ -z \"$stop_at\" ] || { at 5; finish; exit 0; }\n" +
+           kTrainOne.substr(kTrainOne.find("at $stop")));
   CHECK(statuses(w.run().runs) == "done, stopped, done, stopped, stopped, stopped");
 }
 
 TEST_CASE("a directory of a sweep with other halving is refused", "[sweep]") {
   Workshop w(kHalving);
+  prepare(w);
   w.script(kTrainOne);
   w.run();
   std::string text = "config: base.yaml\n" + kHalving;

@@ -9,6 +9,17 @@ using namespace thimble;
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Returns the record with an error that is no text.
+std::string replaced_error(const std::string& record) {
+  Json json = parse_json(record);
+  json["error"] = 3;
+  return json_text(json);
+}
+
+}  // namespace
+
 TEST_CASE("a directory that is not this sweep's is refused and left as it is", "[sweep]") {
   Workshop w;
   fs::create_directories(w.directory / "out/runs");
@@ -29,63 +40,115 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
   w.load();
   CHECK_THAT(w.refusal(), ContainsSubstring("setting 1 is {\"model.heads\":1} with seeds [7,8]") &&
                               ContainsSubstring(", here {\"model.heads\":1} with seeds [7,9]"));
+  // Where the file cannot tell, a directory with other files than the sweep's is refused.
+  const std::string intact = read_file(w.directory / "out/sweep.json");
+  for (const char* text : {"", "{", "{}"}) {
+    write_file(w.directory / "out/sweep.json", text);
+    CHECK(w.refusal() == out + ": exists and is not the directory of this sweep; choose another with --out");
+    CHECK(read_file(w.directory / "out/sweep.json") == text);
+  }
+  write_file(w.directory / "out/sweep.json", intact);
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2, 4]}\nseeds: [7, 8]\n");
   w.load();
   CHECK_THAT(w.refusal(), ContainsSubstring("belongs to another sweep: it has 2 settings, this one 3"));
 
-  Json changed = w.json();
-  changed["settings"][0]["mean"]["/test/loss"] = 0.25;
-  write_file(w.directory / "out/sweep.json", json_text(changed));
-  CHECK(w.refusal() == out + "/sweep.json: the checksum does not match: the file was changed; restore it");
-  CHECK_THROWS_WITH(open_sweep(out), StartsWith(out + "/sweep.json: the checksum does not match"));
-  write_file(w.directory / "out/sweep.json", "{");
-  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: not valid JSON at byte "));
-  write_file(w.directory / "out/sweep.json", "{}");
-  CHECK_THAT(w.refusal(), StartsWith(out + "/sweep.json: does not say \"format\": \"thimble sweep 3\""));
-  // Without the file, only a directory with other files than the sweep's is refused.
   write_file(w.directory / "s.yaml", "config: base.yaml\ngrid: {model.heads: [1, 2]}\nseeds: [7, 8]\n");
   w.load();
   fs::remove(w.directory / "out/sweep.json");
   write_file(w.directory / "out/runs/mine", "");
   CHECK(w.refusal() == out + ": exists and is not the directory of this sweep; choose another with --out");
   CHECK_FALSE(fs::exists(w.directory / "out/sweep.json"));
+  fs::remove_all(w.directory / "out/runs");
+  write_file(w.directory / "out/sweep.json", "mine");
+  CHECK(w.refusal() == out + ": exists and is not the directory of this sweep; choose another with --out");
 }
 
-TEST_CASE("a lost sweep.json is made again, and no run is trained again", "[sweep]") {
+TEST_CASE(
+    "a sweep.json that is missing, cut, sorted, edited or old is written again, and no run is trained again",
+    "[sweep]") {
   const Workshop w;
   w.run();
+  const fs::path out = w.directory / "out", file = out / "sweep.json";
+  const std::string intact = read_file(file);
   const Json before = w.json();
-  fs::remove(w.directory / "out/sweep.json");
+  Json old = before, edited = before, without = before;
+  old["format"] = "thimble sweep 2";
+  old["checksum"] = "0123456789abcdef";
+  edited["settings"][0]["mean"]["test"]["loss"] = 0.25;
+  without["settings"][0].erase("config_hash");
   fs::remove(w.directory / "calls");
-  CHECK(statuses(w.run().runs) == "done, done, done, done");
-  CHECK(w.json() == before);
+  const std::string sorted = canonical_text(before);
+  for (const std::string& text :
+       {std::string("missing"), std::string(), intact.substr(0, intact.size() / 2), sorted, json_text(edited),
+        json_text(old), json_text(without), std::string("[]"), std::string(intact.size(), '\0')}) {
+    CAPTURE(text);
+    write_file(file, text);
+    if (text == "missing") fs::remove(file);
+    if (text != sorted && text != json_text(edited)) {
+      CHECK_THROWS_WITH(
+          open_sweep(out),
+          file.string() +
+              ": is not what this version writes; the command of the sweep writes it again: thimble sweep FILE --out " +
+              out.string());
+    }
+    CHECK(statuses(w.run().runs) == "done, done, done, done");
+    CHECK(w.json() == before);
+    CHECK(statuses(open_sweep(out).runs) == "done, done, done, done");
+  }
   CHECK_FALSE(fs::exists(w.directory / "calls"));
+  Json broken = before;
+  broken["settings"][0]["runs"][0]["seed"] = "x";
+  write_file(file, json_text(broken));
+  CHECK_THROWS_WITH(open_sweep(out), StartsWith(file.string() + ": is not what this version writes; "));
 }
 
-TEST_CASE("a record of another run, or a damaged one, counts for nothing and is written again", "[sweep]") {
+TEST_CASE("what came of a run is read from its directory, and a record says only why one failed", "[sweep]") {
   const Workshop w("seeds: [7, 8]\n");
+  w.script("case $* in *seed=8*) mkdir -p $out; echo 'thimble: too hot' >&2; exit 5;; esac; finish");
   w.run();
-  const fs::path first = w.directory / "out/runs/001-seed_7.json",
-                 second = w.directory / "out/runs/002-seed_8.json";
-  const std::string intact = read_file(second);
-  for (const std::string& text :
-       {read_file(first), intact.substr(0, intact.size() / 2), std::string("{}"), std::string("3")}) {
+  const fs::path out = w.directory / "out", record = out / "runs/002-seed_8.json";
+  CHECK_FALSE(fs::exists(out / "runs/001-seed_7.json"));
+  const std::string identity = plan_runs(w.sweep)[1].identity, intact = read_file(record);
+  CHECK(parse_json(intact) == Json{{"run", identity}, {"exit", 5}, {"error", "too hot"}});
+  const auto failed = [&] {
+    const SweepRun run = open_sweep(out).runs[1];
+    return run.status == RunStatus::failed && run.exit == 5 && run.error == "too hot" && run.remark.empty();
+  };
+  CHECK(failed());
+  // Those of version 0.3 are read.
+  Json old{{"run", identity},
+           {"status", "failed"},
+           {"exit", 5},
+           {"error", "too hot"},
+           {"weights_hash", nullptr},
+           {"halving_losses", Json::array()},
+           {"checksum", "0123456789abcdef"}};
+  write_file(record, json_text(old));
+  CHECK(failed());
+  old["status"] = "done";
+  old["exit"] = 0;
+  write_file(record, json_text(old));
+  CHECK(statuses(open_sweep(out).runs) == "done, interrupted");
+  // What is damaged, or of another run, counts for nothing.
+  Json other = parse_json(intact);
+  other["run"] = plan_runs(w.sweep)[0].identity;
+  for (const std::string& text : {json_text(other), intact.substr(0, intact.size() / 2), std::string("{}"),
+                                  std::string("3"), replaced_error(intact)}) {
     CAPTURE(text);
-    write_file(second, text);
-    const RecordedSweep recorded = open_sweep(w.directory / "out");
-    CHECK(statuses(recorded.runs) == "done, interrupted");
-    CHECK(recorded.runs[1].remark ==
-          second.string() + ": was changed, or is of another run; thimble sweep writes it again");
-    fs::remove(w.directory / "calls");
-    const SweepResult again = w.run();
-    CHECK(statuses(again.runs) == "done, done");
-    CHECK(again.runs[1].remark.empty());
-    CHECK_THAT(w.calls(), ContainsSubstring("train.seed=8") && !ContainsSubstring("train.seed=7"));
-    CHECK(read_file(second) == intact);
+    write_file(record, text);
+    CHECK(statuses(open_sweep(out).runs) == "done, interrupted");
   }
-  // So does a summary.
-  write_file(w.directory / "out/runs/002-seed_8/summary.json", "{}");
-  CHECK(statuses(open_sweep(w.directory / "out").runs) == "done, interrupted");
+  fs::remove(w.directory / "calls");
+  w.script("finish");
+  const SweepResult again = w.run();
+  CHECK(statuses(again.runs) == "done, done");
+  CHECK(again.runs[1].remark.empty());
+  CHECK_THAT(w.calls(), ContainsSubstring("train.seed=8") && !ContainsSubstring("train.seed=7"));
+  CHECK_FALSE(fs::exists(record));
+  // A summary of another run is none.
+  write_file(out / "runs/002-seed_8/summary.json", read_file(out / "runs/001-seed_7/summary.json"));
+  CHECK(statuses(open_sweep(out).runs) == "done, interrupted");
+  CHECK_THAT(open_sweep(out).runs[1].remark, ContainsSubstring("summary.json: is of another run"));
   CHECK(statuses(w.run().runs) == "done, done");
 }
 
@@ -94,16 +157,20 @@ TEST_CASE("a run that was trained further by hand is shown with a mark and stops
   w.run();
   const SweepRun run = plan_runs(w.sweep)[1];
   Json longer = kResult;
-  longer["steps"] = 9;
+  longer["steps"] = 3001;
   longer["weights_hash"] = "of 9 steps";
   const fs::path directory = w.directory / "out/runs/002-seed_8";
   write_file(directory / "summary.json", summary_text(longer, run.identity));
   const SweepResult again = w.run();
   CHECK(statuses(again.runs) == "done, done");
-  CHECK(again.runs[1].result["steps"] == 9);
+  CHECK(again.runs[1].result["steps"] == 3001);
   CHECK(again.runs[1].remark ==
-        directory.string() + ": was trained further, to step 9, after the sweep had ended it");
+        directory.string() + ": was trained further, to step 3001, after the sweep had ended it");
   CHECK(w.json()["settings"][0]["runs"][1]["remark"] == again.runs[1].remark);
+  CHECK(open_sweep(w.directory / "out").runs[1].remark == again.runs[1].remark);
+  longer["steps"] = 3002;
+  write_file(directory / "summary.json", summary_text(longer, run.identity));
+  CHECK_THAT(open_sweep(w.directory / "out").runs[1].remark, ContainsSubstring("to step 3002"));
 }
 
 TEST_CASE("a run of another config is refused", "[sweep]") {

@@ -169,6 +169,9 @@ TEST_CASE("a run that fails stops no other one, and is resumed the next time", "
 
 TEST_CASE("a missed target is a result, and is remembered", "[sweep]") {
   const Workshop w;
+  Json result = kResult;
+  result["target_missed"] = true;
+  write_file(w.summary("002-heads_1-seed_8"), summary_text(result, plan_runs(w.sweep)[1].identity));
   w.script("finish; case $* in *heads=1*seed=8*) echo missed; exit 1;; esac");
   CHECK(statuses(w.run().runs) == "done, missed target, done, done");
   CHECK(w.json()["settings"][0]["runs"][1]["result"]["steps"] == 5);
@@ -177,6 +180,15 @@ TEST_CASE("a missed target is a result, and is remembered", "[sweep]") {
   const SweepResult again = w.run();
   CHECK(statuses(again.runs) == "done, missed target, done, done");
   CHECK(named(again.runs, "002-heads_1-seed_8").exit == 1);
+  CHECK(named(again.runs, "002-heads_1-seed_8").error == "missed");
+  result.erase("target_missed");
+  for (const char* split : {"validation", "test"}) {
+    Json leak = result;
+    leak[split] = {{"loss", 0.5}, {"leak", {{"lowest_possible_loss", 1}}}};
+    write_file(w.directory / "out/runs/002-heads_1-seed_8/summary.json",
+               summary_text(leak, plan_runs(w.sweep)[1].identity));
+    CHECK(statuses(w.run().runs) == "done, missed target, done, done");
+  }
 }
 
 TEST_CASE("a run without a result is a failure", "[sweep]") {
@@ -194,13 +206,9 @@ TEST_CASE("a run without a result is a failure", "[sweep]") {
   CHECK(w.run().runs[0].exit == 127);
 }
 
-TEST_CASE("a sweep that was killed starts runs again that it has not recorded as finished", "[sweep]") {
+TEST_CASE("a sweep that was killed starts runs again that have not ended", "[sweep]") {
   const Workshop w("seeds: [7]\n");
   w.run();
-  fs::remove(w.directory / "out/runs/001-seed_7.json");
-  fs::remove(w.directory / "calls");
-  CHECK(statuses(w.run().runs) == "done");
-  CHECK_THAT(w.calls(), EndsWith(" --resume\n"));
   fs::remove(w.directory / "out/runs/001-seed_7/summary.json");
   fs::remove(w.directory / "calls");
   CHECK(statuses(w.run().runs) == "done");
@@ -248,7 +256,7 @@ TEST_CASE("a sweep waits for the runs of others, and takes them over when they e
   fs::create_directories(w.directory / "out/runs");
   std::unique_ptr<TakenRun> taken = run_queue().take(w.directory / "out/runs/003-heads_2-seed_7");
   std::thread other([&] {
-    while (!fs::exists(w.directory / "out/runs/004-heads_2-seed_8.json"))
+    while (!fs::exists(w.directory / "out/runs/004-heads_2-seed_8/summary.json"))
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     taken.reset();
