@@ -81,7 +81,7 @@ check() {  # LINE NAME...: requires that each NAME is offered, without = or / at
 check 'thimble ' train inspect config !--out !show !complete
 check 'thimble config ' show schema !train
 check 'thimble train --' --out --threads --json !--html !--version
-check 'thimble inspect --' --html --svg
+check 'thimble inspect --' --html --json
 check 'thimble patch --' --html --edges
 check 'thimble trace runs/' runs/first
 check 'thimble help tra' train trace

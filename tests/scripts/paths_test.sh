@@ -37,7 +37,7 @@ refuse "$utf8" eval "$wrong/run"
 refuse "$utf8" eval --config tiny.yaml --weights "$wrong/$weights"
 refuse "$utf8" eval --config "$wrong/tiny.yaml" --weights "$weights"
 refuse "$utf8" inspect "$wrong/run"
-for option in --html --svg --json; do refuse "$utf8" inspect run $option "$wrong/new"; done
+for option in --html --json; do refuse "$utf8" inspect run $option "$wrong/new"; done
 refuse "$utf8" config "$wrong/tiny.yaml"
 refuse "$utf8" gradcheck "$wrong/tiny.yaml"
 refuse "$utf8" bench "$wrong/tiny.yaml"

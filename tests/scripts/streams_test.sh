@@ -60,7 +60,7 @@ same <(tail -n +2 log) '/dev/fd/3, a file'
 until [[ -e done ]]; do sleep 0.1; done
 same substituted '>(command)'
 script -qec "'$thimble' eval whole --quiet --json /dev/tty" /dev/null </dev/null | tr -d '\r' | same - 'the terminal'
-"$thimble" inspect whole --sequences 10 --json /dev/null --html /dev/null --svg /dev/null --heads 0.0 >/dev/null ||
+"$thimble" inspect whole --sequences 10 --json /dev/null --html /dev/null --heads 0.0 >/dev/null ||
   fail "/dev/null: status $?"
 for target in /dev/full '/dev/stdout >&-' '/dev/fd/9'; do
   status=$(status_of bash -c "'$thimble' eval whole --quiet --json $target 2>err")

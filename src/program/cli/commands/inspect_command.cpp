@@ -24,7 +24,7 @@ struct InspectArguments {
   HeadChoice heads;
   InspectOptions options;
   std::string smallest_effect = fmt::format("{}", kSmallestEffect);
-  std::string html, svg;
+  std::string html;
   std::optional<std::int64_t> clean, corrupted;
   std::int64_t pairs = kUsualPairs;
   bool edges = false;
@@ -66,37 +66,13 @@ InspectReport InspectArguments::report(const ModelSource& opened) const {
   return report;
 }
 
-// Returns the names of positions, their numbers.
-std::vector<std::string> positions(std::int64_t count) {
-  std::vector<std::string> out;
-  for (std::int64_t i = 0; i < count; ++i) out.push_back(std::to_string(i));
-  return out;
-}
-
-void draw_head(const std::string& path, const HeadChoice& heads, const InspectReport& report) {
-  const ModelConfig& model = report.config.model;
-  const HeadId id = heads.only();
-  const auto number = static_cast<std::size_t>(id.layer);
-  const AttentionLayer layer = attention_layers(model)[number];
-  const std::int64_t columns = report.keys(layer);
-  const std::span<const std::int64_t> counts = report.mean_counts[number];
-  const std::span<const double> means =
-      report.heads[static_cast<std::size_t>(id.layer * model.heads + id.head)].mean_weights.from_start;
-  const MeasuredPart part = measured_part(counts, columns);
-  write_svg(path, fmt::format("{}, mean of {}", head_title(model, id), sequences_text(counts)),
-            positions(part.rows), positions(part.columns), cropped(means, columns, part), layer.causal,
-            cropped(counts, columns, part));
-}
-
 int run_inspect(InspectArguments& arguments) {
   const ModelSource model = arguments.open();
   arguments.options.json = !arguments.output.json.empty();
   const std::int64_t sequences = arguments.options.sequences;
   require_bound_fits(arguments.bound(model.config, sequences, true));
-  if (!arguments.svg.empty()) arguments.heads.only();
   const InspectReport report = arguments.report(model);
   if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
-  if (!arguments.svg.empty()) draw_head(arguments.svg, arguments.heads, report);
   if (arguments.output.prints_text()) print_report(report, arguments.heads);
   if (arguments.options.json) arguments.output.write(to_json(report));
   return kDone;
@@ -109,12 +85,11 @@ int run_trace(InspectArguments& arguments) {
   const bool has_page = !arguments.html.empty();
   require_bound_fits(has_page ? arguments.bound(model.config, arguments.options.sequences)
                               : tracing_bound(model.config));
-  if (!arguments.svg.empty()) arguments.heads.only();
   if (has_page) {
     const ForwardTrace own = trace_input(model, text);
     write_result(arguments.html, html_page(arguments.report(model), &own));
   }
-  show_input(model, text, arguments.heads, arguments.output, arguments.svg);
+  show_input(model, text, arguments.heads, arguments.output);
   return kDone;
 }
 
@@ -202,12 +177,6 @@ void add_report(Command& command, const Arguments& arguments, bool is_page) {
     if (is_page) option->needs(html);
 }
 
-void add_svg(Command& command, const Arguments& arguments) {
-  command.add_option("--svg", arguments->svg, "Draw one head, chosen with --heads")
-      .writable()
-      .value_name("FILE", Value::file);
-}
-
 void add_trace(Command& program) {
   Command& command =
       program.add_command("trace", "Show the predictions and the attention of your own sequence");
@@ -217,7 +186,6 @@ void add_trace(Command& program) {
   arguments->heads.add_to(command);
   command.group("Report of --html");
   add_report(command, arguments, true);
-  add_svg(command, arguments);
   command.example("thimble trace runs/reverse \"3 1 4\" --heads 0.0");
   add_action(command, arguments, run_trace);
 }
@@ -267,7 +235,8 @@ void add_inspect(Command& program) {
   command.group("Analysis");
   arguments->heads.add_to(command);
   add_report(command, arguments, false);
-  add_svg(command, arguments);
+  command.add_former("--npy", "model.save(FILE) of Python's run.model(), or thimble serve RUN");
+  command.add_former("--svg", "a button below each map of --html PAGE");
   command.add_former("--input", "thimble trace RUN \"{}\"");
   command.add_former("--patch", "thimble patch RUN; for one pair, add --clean N --corrupted N");
   command.add_former("--edges", "thimble patch RUN --edges");

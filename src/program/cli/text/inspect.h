@@ -22,7 +22,6 @@ class HeadChoice {
 
   bool some() const { return names_.has_value(); }  // whether the user has chosen
   bool has(HeadId id) const { return std::ranges::count(heads_, id) > 0; }
-  HeadId only() const;  // throws ConfigError when there are several
 
  private:
   std::optional<std::string> names_;
@@ -36,10 +35,9 @@ void print_report(const InspectReport& report, const HeadChoice& heads);
 // task target of several kinds; otherwise "".
 std::string kinds_text(std::span<const HeadScore> scores);
 
-// Prints the predictions and the attention maps of the user's sequence. With a path `svg`, draws one head
-// there.
+// Prints the predictions and the attention maps of the user's sequence.
 void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
-                const Output& output, const std::string& svg);
+                const Output& output);
 
 // Warns on standard error about tokens of the input that do not occur in the training inputs.
 void warn_of_unseen(const ModelSource& model, const std::string& text);
@@ -62,10 +60,5 @@ std::string head_title(const ModelConfig& model, HeadId id);
 
 // Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.
 void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
-
-// Draws the weights (queries, keys) of a head; `queries` and `keys` are names, and `counts` those of means.
-void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
-               const std::vector<std::string>& keys, std::span<const double> weights, bool causal,
-               std::span<const std::int64_t> counts = {});
 
 }  // namespace thimble::cli

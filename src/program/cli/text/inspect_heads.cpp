@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "inspect/effects/head_names.h"
-#include "inspect/report/svg.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
@@ -30,11 +28,6 @@ void HeadChoice::add_to(Command& command) {
 
 void HeadChoice::choose(std::span<const AttentionLayer> layers) {
   if (names_ || !layers.empty()) heads_ = parse_heads(names_.value_or("*"), layers);
-}
-
-HeadId HeadChoice::only() const {
-  require<ConfigError>(heads_.size() == 1, "--svg draws one head; choose it with --heads");
-  return heads_.front();
 }
 
 std::string sample_text(const OpenConfig& config, std::int64_t sequences) {
@@ -75,16 +68,6 @@ void show_ablation(const AblationReport& report, const OpenConfig& config, const
                 report.resample.sequences);
   }
   output.write(to_json(report));
-}
-
-void write_svg(const std::string& path, const std::string& title, const std::vector<std::string>& queries,
-               const std::vector<std::string>& keys, std::span<const double> weights, bool causal,
-               std::span<const std::int64_t> counts) {
-  std::vector<double> drawn(weights.begin(), weights.end());
-  for (std::size_t i = 0; causal && i < queries.size(); ++i)
-    std::fill_n(drawn.begin() + static_cast<std::ptrdiff_t>(i * keys.size() + i + 1), keys.size() - i - 1,
-                std::numeric_limits<double>::quiet_NaN());
-  write_result(path, head_svg(title, queries, keys, drawn, counts));
 }
 
 }  // namespace thimble::cli

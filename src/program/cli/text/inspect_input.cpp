@@ -125,19 +125,9 @@ void warn_of_unseen(const ModelSource& model, const std::string& text) {
 }
 
 void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,
-                const Output& output, const std::string& svg) {
+                const Output& output) {
   const ForwardTrace trace = trace_input(model, text);
   const Names names = vocabulary(model);
-  if (!svg.empty()) {
-    const ModelConfig& config = model.config.model;
-    const HeadId id = heads.only();
-    const AttentionLayer layer = attention_layers(config)[static_cast<std::size_t>(id.layer)];
-    const auto labels = [&](bool of_source) {
-      return names_of(of_source ? trace.source : trace.tokens, names);
-    };
-    write_svg(svg, head_title(config, id), labels(layer.queries_source), labels(layer.keys_source),
-              trace.weights(config, id), layer.causal);
-  }
   if (output.prints_text()) {
     warn_of_unseen(model, text);  // reads the checkpoint, and may fail: before anything is printed
     print_predictions(trace, model.config.model, names);

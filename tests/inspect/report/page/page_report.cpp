@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "inspect/report/svg.h"
 #include "thimble/inspect/edges.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/inspect.h"
@@ -317,13 +316,5 @@ int main(int, char** argv) {
   ForwardTrace own = example(shorter, 7);
   own.targets.clear();
   write(directory / "own.html", thimble::html_page(report, &own));
-
-  write(directory / "head.svg",
-        thimble::head_svg("head 0.0: previous token", odd, odd, report.heads[0].mean_weights.from_start));
-  write(directory / "long_title.svg",
-        thimble::head_svg("WWWW WWWW 注意 head 10.10, mean of 1000000 sequences of 语言", {"中文"},
-                          {"previous", "中文中文"}, {0.25, 0.75}));
-  write(directory / "usual_title.svg",
-        thimble::head_svg("head 0.0, mean of 1000 sequences", {"0", "1"}, {"0", "1"}, {1, 0, 0.5, 0.5}));
   write(directory / "characters.txt", thimble::escape_controls(all_characters()));
 }

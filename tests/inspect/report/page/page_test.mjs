@@ -355,21 +355,6 @@ test("the user's own input comes first", async () => {
   await closed(pair);
 });
 
-test("a drawing keeps its texts inside", async () => {
-  for (const name of ["head.svg", "usual_title.svg", "long_title.svg"]) {
-    const page = await open(name);
-    const outside = await page.evaluate(() => {
-      const { width, height } = document.documentElement.viewBox.baseVal;
-      return [...document.querySelectorAll("text")].filter((node) => {
-        const { left, right, top, bottom } = node.getBoundingClientRect();
-        return left < 0 || top < 0 || right > width || bottom > height;
-      });
-    });
-    assert.equal(outside.length, 0, name);
-    await closed(page);
-  }
-});
-
 test("every width, light and dark", async () => {
   const schemes = { large: ["light", "dark"], small: ["light"], pair: ["light"], own: ["dark"] };
   for (const [name, colorSchemes] of Object.entries(schemes))
