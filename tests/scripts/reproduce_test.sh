@@ -43,7 +43,6 @@ write slow control 10 'quick: false'
 
 # An experiment that passes: its verdict, a line for each value, a table of 80 columns, results in two files, as the
 # message on the former --html says.
-expect 2 "--html x: is now --markdown FILE, a table of verdicts and every number; --json FILE has the same numbers" holds --html x
 expect 0 '^holds  golden, PASS, [0-9]+ s$' holds --out kept --json holds.json --markdown holds.md
 grep -qE '^  late < early +2/2( +[0-9.]+){3}$' <<<"$output" || fail "no condition" "$output"
 grep -qE '^  never( +never){3}$' <<<"$output" || fail "nothing is never" "$output"

@@ -150,8 +150,8 @@ Colors colors() {
   const std::string_view terminal = variable("TERM"), promise = variable("COLORTERM");
   if (!is_terminal(STDOUT_FILENO) || !variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb")
     return Colors::none;
-  if (promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct")) return Colors::all;
-  return terminal.find("256color") != std::string_view::npos ? Colors::fixed : Colors::none;
+  return promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct") ? Colors::all
+                                                                                       : Colors::none;
 }
 
 namespace {

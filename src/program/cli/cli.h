@@ -64,9 +64,8 @@ Ranks& start_ranks(const std::string& command, const Output& output, const std::
 
 bool is_terminal(int descriptor);
 
-// The colors of standard output: none where it is not a terminal or NO_COLOR is set, fixed: a palette of 256,
-// all: 24-bit colors.
-enum class Colors { none, fixed, all };
+// The colors of standard output: none where it is not a terminal or NO_COLOR is set, all: 24-bit colors.
+enum class Colors { none, all };
 Colors colors();
 
 // Makes stop_signals() set stop_requested(); the same signal again ends the program at once if it insists().

@@ -237,11 +237,6 @@ void add_inspect(Command& program) {
   add_report(command, arguments, false);
   command.add_former("--npy", "model.save(FILE) of Python's run.model(), or thimble serve RUN");
   command.add_former("--svg", "a button below each map of --html PAGE");
-  command.add_former("--input", "thimble trace RUN \"{}\"");
-  command.add_former("--patch", "thimble patch RUN; for one pair, add --clean N --corrupted N");
-  command.add_former("--edges", "thimble patch RUN --edges");
-  command.add_former("--pairs", "thimble patch RUN --pairs {}");
-  command.add_former("--ablate", "thimble ablate RUN {}");
   command.example("thimble inspect runs/reverse --html report.html");
   add_action(command, arguments, run_inspect);
   add_trace(program);

@@ -207,8 +207,6 @@ void add_reproduce(Command& program) {
   command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
       .between(0, 4096)
       .value_name("N");
-  command.add_former(
-      "--html", "--markdown FILE, a table of verdicts and every number; --json FILE has the same numbers");
   command.add_option("--markdown", arguments->markdown, "Write the results as Markdown")
       .writable()
       .value_name("FILE", Value::file);

@@ -44,30 +44,9 @@ Rgb color_of(double value) {
   return color;
 }
 
-double distance(const Rgb& a, const Rgb& b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
-
-// Returns the nearest of the 240 fixed colors of a 256-color terminal: a cube of 6 x 6 x 6, then 24 grays.
-int index_of(const Rgb& color) {
-  constexpr std::array<double, 6> kLevels = {0, 95, 135, 175, 215, 255};
-  int best = 16, gray = 0;
-  Rgb cube{};
-  for (std::size_t c = 0; c < color.size(); ++c) {
-    const auto level =
-        std::ranges::min_element(kLevels, {}, [&](double x) { return std::abs(x - color[c]); });
-    cube[c] = *level;
-    best += static_cast<int>(level - kLevels.begin()) * (c == 0 ? 36 : c == 1 ? 6 : 1);
-  }
-  const auto shade = [](int k) { return Rgb{8.0 + 10 * k, 8.0 + 10 * k, 8.0 + 10 * k}; };
-  for (int k = 1; k < 24; ++k)
-    if (distance(shade(k), color) < distance(shade(gray), color)) gray = k;
-  return distance(shade(gray), color) < distance(cube, color) ? 232 + gray : best;
-}
-
 // Returns the text on a background.
-std::string on_color(const Rgb& color, Colors colors, std::string_view text) {
-  const std::string code = colors == Colors::all ? fmt::format("2;{};{};{}", color[0], color[1], color[2])
-                                                 : fmt::format("5;{}", index_of(color));
-  return fmt::format("\033[48;{}m{}\033[0m", code, text);
+std::string on_color(const Rgb& color, std::string_view text) {
+  return fmt::format("\033[48;2;{};{};{}m{}\033[0m", color[0], color[1], color[2], text);
 }
 
 std::string cell(double value, std::size_t width, Colors colors, bool marked = false) {
@@ -79,7 +58,7 @@ std::string cell(double value, std::size_t width, Colors colors, bool marked = f
     if (marked && width > 1) shades.back() = '\'';
     return shades;
   }
-  return on_color(color_of(value), colors, fmt::format("{:>{}}", marked ? "'" : "", width));
+  return on_color(color_of(value), fmt::format("{:>{}}", marked ? "'" : "", width));
 }
 
 // Returns the i-th character from the end of a text that is padded with spaces on the left.
@@ -213,7 +192,7 @@ std::string shaded(std::string_view text, double value, Colors colors) {
   const Rgb color = color_of(value);
   const bool is_bright =
       color[0] + 2 * color[1] + color[2] > 4 * 0x88;  // the text is black on it, or else white
-  return on_color(color, colors, fmt::format("\033[{}m{}", is_bright ? 30 : 97, text));
+  return on_color(color, fmt::format("\033[{}m{}", is_bright ? 30 : 97, text));
 }
 
 std::string legend(Colors colors) {

@@ -21,9 +21,6 @@ std::string head_title(const ModelConfig& model, HeadId id) {
 void HeadChoice::add_to(Command& command) {
   command.add_option("--heads", names_, "Show only these heads, such as 0.1,1.0 or '1.*' (layer.head from 0)")
       .value_name("LIST");
-  command.add_former("--layer", "--heads '{}.*', for all of its heads");
-  command.add_former("--attention", "--heads '{}.*', for all of its heads");
-  command.add_former("--head", "--heads '*.{}', for all layers");
 }
 
 void HeadChoice::choose(std::span<const AttentionLayer> layers) {
