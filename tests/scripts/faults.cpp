@@ -1,13 +1,14 @@
 // A library for LD_PRELOAD whose calls fail as FAULTS says, counted from the start of main: "write:5,stat:3+" fails
 // the 5th call of kind write and every call of kind stat from the 3rd on. A write that fails first takes half of what
 // it is given, as a full disk does, if all later ones fail too. A call of kind short, a read or a write, takes or gives
-// half; one of kind eintr is interrupted by a signal, once. kill, term and int send that signal to the process before
+// half; of kind lock and flush, locks and the flushing of a directory are not supported; one of kind eintr is interrupted by a signal, once. kill, term and int send that signal to the process before
 // the given call that changes a file. With FAULT_COMMAND, processes with another first argument are left alone. At the
 // end the number of calls of each kind is added to the file FAULT_COUNT.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -41,11 +42,13 @@ enum Kind {
   kKill,
   kTerm,
   kInt,
+  kLock,
+  kFlush,
   kKinds
 };
 constexpr const char* kNames[kKinds] = {"write",      "truncate", "fsync", "rename", "remove", "open",
                                         "allocation", "thread",   "stat",  "mmap",   "read",   "short",
-                                        "eintr",      "kill",     "term",  "int"};
+                                        "eintr",      "kill",     "term",  "int",    "lock",   "flush"};
 
 bool armed = false;  // from the start of main
 long first[kKinds];  // 0: none fails
@@ -170,8 +173,14 @@ int ftruncate(int file, off_t size) noexcept {
   return fails_change(kTruncate, EIO) ? -1 : real(file, size);
 }
 
+int flock(int file, int operation) noexcept {
+  REAL(flock);
+  return fails(kLock, EOPNOTSUPP) ? -1 : real(file, operation);
+}
+
 int fsync(int file) {
   REAL(fsync);
+  if ((::fcntl(file, F_GETFL) & O_DIRECTORY) != 0 && fails(kFlush, ENOTSUP)) return -1;
   return fails_change(kFsync, EIO) ? -1 : real(file);
 }
 

@@ -196,6 +196,12 @@ for subject in train resume inspect sweep child; do
     printf '%-8s %-10s %6d calls, %5d runs with faults, %4d of them unharmed\n' $subject $kind "$calls" $runs $unharmed
   done
 done
+# A file system without locks, which flushes no directories: training works, with one remark.
+subject=train kind=lock at=1 once=
+status=0
+env LD_PRELOAD="$library" FAULTS=lock:1+,flush:1+ "$thimble" train tiny.yaml --out unlocked --quiet >out 2>said </dev/null || status=$?
+[[ $status == 0 && $(grep -c 'the file system has no locks; see to it that no other process writes to the run' said) == 1 && $(grep -c '' said) == 1 ]] ||
+  fail "exit status $status, and not 0 with one remark"
 # A user who may have no further thread, not even one that a library starts before main. Limits do not hold for root.
 subject=train kind=threads at=limit once=
 user=()

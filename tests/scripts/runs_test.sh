@@ -83,6 +83,24 @@ mv r/metrics.jsonl elsewhere.jsonl
 t r --resume
 [[ $(hash_of r) == "$(hash_of full)" ]] || fail "other weights after a log was moved"
 
+# A run that goes on with other arithmetic says so, and its summary names both.
+copy half
+first=$(grep -ao '"arithmetic\\*": *\\*"[a-z]*' r/checkpoints/step-6.safetensors | grep -o '[a-z]*$')
+if [[ $first == fused ]]; then
+  copy half
+  export THIMBLE_TARGET=sse4
+  expect 0 '^thimble: the arithmetic is separate from step 7 on, and was fused before, so the weights will be other ones; for the same, resume on a CPU like the first, with the same THIMBLE_TARGET$' train r --resume
+  unset THIMBLE_TARGET
+  grep -q '"arithmetic": "fused, separate"' r/summary.json || fail "not both" "$(cat r/summary.json)"
+  expect 0 . train r --resume
+  ! grep -q 'arithmetic is' <<<"$output" || fail "a run that has ended goes on with other arithmetic" "$output"
+  copy half
+  expect 0 . train r --resume
+  ! grep -q 'arithmetic is' <<<"$output" || fail "the same arithmetic is said to be another" "$output"
+else
+  echo "runs_test: other arithmetic was skipped: the processor has one"
+fi
+
 # What is written in another way is the same: line ends, spacing, order of keys, comments.
 copy full
 python3 - r <<'END' 2>/dev/null || echo "runs_test: re-spacing by Python was skipped: no python3"

@@ -106,7 +106,7 @@ class TargetCounts {
   using ByToken = std::map<std::int32_t, double>;
   // Return how many pairs of a query and a visible key have a token as key, at any position or at one.
   const ByToken& pairs() const { return pairs_; }
-  const ByToken& pairs_at(std::int64_t position) const { return pairs_at_.at(position); }
+  ByToken pairs_at(std::int64_t k) const { return pairs_at_.contains(k) ? pairs_at_.at(k) : ByToken(); }
 
  private:
   ByToken pairs_;

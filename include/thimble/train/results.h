@@ -87,8 +87,9 @@ struct TrainResult {
   double best_loss = 0;
   // How sequences of a split coincide with training, if the splits are not disjoint.
   Coincidences shared_validation, shared_test;
-  std::string weights_hash;     // XXH3-64 of the final parameters
-  std::string_view arithmetic;  // "fused" or "separate", see engine/kernels/arithmetic.h; or "openblas"
+  std::string weights_hash;  // XXH3-64 of the final parameters
+  std::string
+      arithmetic;  // "fused" or "separate", see engine/kernels/arithmetic.h; or "openblas"; or several
   std::int64_t parameters = 0;
   double seconds = 0;  // over all sessions of the run
   int threads = 0, ranks = 1;

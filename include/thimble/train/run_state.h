@@ -22,6 +22,7 @@ struct RunState {
   std::int64_t best_step = 0;  // step of best_loss, the lowest validation loss; 0: none
   double best_loss = 0;
   std::int64_t evaluations_since_best = 0;
+  std::string arithmetic;  // of the steps so far, as in TrainResult; "": unknown
   std::map<std::int64_t, double>
       stops;  // validation losses at the steps of --stop-after, by which halving decides
 };

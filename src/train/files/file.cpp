@@ -292,7 +292,8 @@ void NewFile::commit() {
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // Accepts a directory that may be written but not read, and a file system that flushes no directories.
-  const bool flushed = directory >= 0 ? ::fsync(directory) == 0 || errno == EINVAL : errno == EACCES;
+  const bool flushed =
+      directory >= 0 ? ::fsync(directory) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES;
   const int error = errno;
   if (directory >= 0) ::close(directory);
   if (!flushed) fail(path_, "cannot be flushed to the disk", error);

@@ -49,8 +49,10 @@ FileLock::FileLock(std::filesystem::path file, const std::string& what) : path_(
   for (int attempt = 0;; ++attempt) {
     remove_copy(path_);
     descriptor_ = open_regular(path_, O_RDWR | O_CREAT);
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
+    is_held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    const int error = is_held_ ? 0 : errno;
+    const bool has_none = error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK;
+    if (!is_held_ && !has_none) {
       ::close(descriptor_);
       require<FileError>(error == EWOULDBLOCK, "{}: cannot be locked: {}", path_.string(),
                          system_message(error));

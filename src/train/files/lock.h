@@ -13,7 +13,7 @@ std::string process_name();
 bool is_same_file(int descriptor, const std::filesystem::path& path);
 
 // A lock, held for the lifetime of the object; the system releases it however the process ends (flock on a file, which
-// names the holder and which the destructor removes).
+// names the holder and which the destructor removes). On a file system without locks nothing is locked.
 class FileLock {
  public:
   // Throws FileError, naming `what` is locked and the holder, when another process holds the lock, and when the file
@@ -23,12 +23,15 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  bool is_held_here() const { return is_held_; }  // false on a file system without locks
+
   // Returns the process that holds the lock; "" if none does.
   static std::string holder(const std::filesystem::path& file);
 
  private:
   std::filesystem::path path_;
   int descriptor_ = -1;
+  bool is_held_ = false;
 };
 
 // The lock of a directory, on its file `.lock`.

@@ -49,6 +49,15 @@ std::string writer_of(const fs::path& summary) {
   }
 }
 
+// Returns the state of a checkpoint beside the one that is read; an empty one if it is damaged or cannot be read.
+RunState state_beside(const fs::path& path) {
+  try {
+    return header_state(InputFile(path), path.string());
+  } catch (const FileError&) {
+    return {};
+  }
+}
+
 // Throws unless the checkpoint is what its name says.
 void require_name(const Checkpoint& checkpoint) {
   const std::string& path = checkpoint.file->path();
@@ -221,9 +230,11 @@ fs::path RunDirectory::checkpoint_path(const std::string& name) const {
   }
   const bool is_word = name == "best" || name == "final";
   fs::path path = path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
-  require<CheckpointError>(fs::exists(path), "{}: no such checkpoint; the run has {}", path.string(),
-                           checkpoint_names(path_));
-  return path;
+  if (fs::exists(path)) return path;
+  if (fs::is_regular_file(name)) return name;
+  const std::string names = checkpoint_names(path_);
+  throw CheckpointError(fmt::format("{}: no such checkpoint; the run has {}", path.string(),
+                                    names.empty() ? "none yet" : names));
 }
 
 Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::string>& remarks) const {
@@ -238,6 +249,9 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
         if (name.empty() && path.filename() != kFinal && has_ended)
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
                                         (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
+        if (const fs::path newest = checkpoint_path(""); path.filename() == kBest && path != newest)
+          if (std::string why = other_best(path, checkpoint.state, state_beside(newest)); !why.empty())
+            remarks.push_back(std::move(why));
         if (!fs::exists(config_path()))
           remarks.push_back(fmt::format("{}: missing; the config is that of {}", config_path().string(),
                                         path.filename().string()));

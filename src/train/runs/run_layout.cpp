@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "thimble/train/safetensors.h"
 #include "train/files/line_reader.h"
 #include "train/files/progress.h"
 
@@ -56,6 +57,20 @@ fs::path unused_name(const fs::path& name) {
   fs::path free = name;
   for (int n = 2; fs::exists(fs::symlink_status(free)); ++n) free = fmt::format("{}-{}", name.string(), n);
   return free;
+}
+
+RunState header_state(const InputFile& file, const std::string& name) {
+  try {
+    return run_state(parse_json(read_safetensors_metadata(file, name).at("state")));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+std::string other_best(const fs::path& best, const RunState& found, const RunState& newest) {
+  if (found.step == newest.best_step || found.step > newest.step) return "";
+  return fmt::format("{}: holds step {}, but the best of the run is step {}; restore the file", best.string(),
+                     found.step, newest.best_step);
 }
 
 std::string MetricsLine::run() const {

@@ -11,6 +11,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run_state.h"
 
 namespace thimble {
 
@@ -40,6 +41,12 @@ std::vector<std::filesystem::path> step_files(const std::filesystem::path& run);
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run);
 // Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_name(const std::filesystem::path& name);
+
+// Returns the state in the header of a checkpoint; an empty one if it is damaged.
+RunState header_state(const InputFile&, const std::string& name);
+// Returns that the best checkpoint, in that state, is not the one that the newest knows of; "" if it is. A later one was
+// saved just before a kill.
+std::string other_best(const std::filesystem::path& best, const RunState& found, const RunState& newest);
 
 // A line of a metrics.jsonl.
 struct MetricsLine {

@@ -9,7 +9,8 @@ Json to_json(const RunState& s) {
             {"train", to_json(s.train)},
             {"best_step", s.best_step},
             {"best_loss", s.best_loss},
-            {"evaluations_since_best", s.evaluations_since_best}};
+            {"evaluations_since_best", s.evaluations_since_best},
+            {"arithmetic", s.arithmetic}};
   if (s.validation) json["validation"] = to_json(*s.validation);
   for (const auto& [step, loss] : s.stops) json["stops"].push_back({step, loss});
   return json;
@@ -44,6 +45,7 @@ RunState run_state(const Json& json) {
   train.at("gradient_norm").get_to(s.train.gradient_norm);
   s.train.sequences = count(train, "sequences");
   s.train.labels = count(train, "labels");
+  s.arithmetic = json.value("arithmetic", "");
   for (const Json& stop : json.value("stops", Json::array()))
     s.stops[stop.at(0).get<std::int64_t>()] = stop.at(1).get<double>();
   if (!json.contains("validation")) return s;

@@ -1,7 +1,6 @@
 #include "train/runs/run_writer.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -32,15 +31,6 @@ bool is_unused(const fs::path& directory, bool resume) {
          });
 }
 
-// Returns the identity of the run that wrote the checkpoint, by its header; "" if it states none.
-std::string run_of(const std::map<std::string, std::string>& metadata) {
-  try {
-    return run_state(parse_json(metadata.at("state"))).run;
-  } catch (const std::exception&) {
-    return "";
-  }
-}
-
 // Returns whether training appends the line after it has saved the checkpoint. A change of a value comes after the
 // checkpoint that has the value of before.
 bool comes_after(const Json& line, const Checkpoint& checkpoint) {
@@ -58,16 +48,17 @@ bool comes_after(const Json& line, const Checkpoint& checkpoint) {
 
 enum class Origin { own, foreign, damaged };
 
-// Returns whose checkpoint it is. Reads all of one whose header does not name the run: it may be damaged.
+// Returns whose checkpoint it is, and its state. Reads all of one whose header does not name the run: it may be damaged.
 // Throws FileError for one that cannot be read.
-Origin origin_of(const fs::path& path, const std::string& identity) {
+std::pair<Origin, RunState> origin_of(const fs::path& path, const std::string& identity) {
   const auto file = std::make_shared<const InputFile>(path);
   try {
-    if (run_of(read_safetensors_metadata(*file, path.string())) == identity) return Origin::own;
+    const RunState state = header_state(*file, path.string());
+    if (state.run == identity) return {Origin::own, state};
     const SafetensorsFile whole(file, path.string());
-    return Origin::foreign;
+    return {Origin::foreign, {}};
   } catch (const CheckpointError&) {
-    return Origin::damaged;
+    return {Origin::damaged, {}};
   }
 }
 
@@ -109,6 +100,9 @@ bool RunWriter::lock(bool resume) {
   if (fs::exists(directory) && !continues()) require_unused();
   fs::create_directories(directory);
   lock_.emplace(directory);
+  if (!lock_->is_held_here())
+    remarks_.push_back(fmt::format(
+        "{}: the file system has no locks; see to it that no other process writes to the run", run_.name()));
   if (continues()) return true;
   require_unused();
   return false;
@@ -150,11 +144,14 @@ void RunWriter::choose_checkpoint(bool any_rate) {
     break;
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const Origin origin = origin_of(files[i], identity_);
+    const auto [origin, state] = origin_of(files[i], identity_);
     require_own(origin != Origin::foreign, files[i]);
     if (i < damaged || origin == Origin::damaged) aside_.push_back(files[i]);
     if (i >= damaged && origin == Origin::damaged)
       remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
+    if (newest_ && origin == Origin::own && files[i] == best_path())
+      if (std::string why = other_best(files[i], state, newest_->state); !why.empty())
+        remarks_.push_back(std::move(why));
   }
 }
 

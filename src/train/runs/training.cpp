@@ -20,6 +20,8 @@ namespace {
 // Returns whether training is over, rather than interrupted.
 bool ends(std::optional<Stopped> stopped) { return stopped && *stopped != Stopped::interrupted; }
 
+std::string arithmetic() { return std::string(uses_openblas() ? "openblas" : kernels::arithmetic()); }
+
 // Returns the config with the outputs of the run that is resumed, if there is one.
 OpenConfig as_begun(OpenConfig config, const TrainOptions& options) {
   const RunDirectory run(options.directory);
@@ -80,6 +82,8 @@ void TrainingRun::complete(std::optional<Stopped> stopped) {
 std::optional<Stopped> TrainingRun::record(const StepReport& step) {
   state_.train = step;
   state_.step = step.step;
+  if (state_.arithmetic.find(arithmetic()) == std::string::npos)
+    state_.arithmetic += (state_.arithmetic.empty() ? "" : ", ") + arithmetic();
   observer_.on_step(step);
   metrics("train", to_json(step));
   if (is_logging_step(state_.step)) log_heads();
@@ -117,6 +121,10 @@ void TrainingRun::open(const TrainOptions& options) {
   writer_->begin();
   if (!writer_->newest()) return;
   for (const Difference& change : changes()) observer_.on_change(change.text);
+  if (!ending() && !state_.arithmetic.empty() && state_.arithmetic.find(arithmetic()) == std::string::npos)
+    observer_.on_remark(fmt::format(
+        "the arithmetic is {} from step {} on, and was {} before, so the weights will be other ones; for the same, resume on a CPU like the first, with the same THIMBLE_TARGET",
+        arithmetic(), state_.step + 1, state_.arithmetic));
 }
 
 std::vector<Difference> TrainingRun::changes() const {
@@ -264,7 +272,7 @@ TrainResult TrainingRun::result() const {
   so_far.shared_validation = data.shared_with_training(Split::validation);
   so_far.shared_test = data.shared_with_training(Split::test);
   so_far.weights_hash = trainer_.model().parameters().hash();
-  so_far.arithmetic = uses_openblas() ? "openblas" : kernels::arithmetic();
+  so_far.arithmetic = state_.arithmetic.empty() ? arithmetic() : state_.arithmetic;
   so_far.parameters = static_cast<std::int64_t>(trainer_.model().parameters().count());
   so_far.seconds = seconds();
   so_far.threads = trainer_.threads();

@@ -255,6 +255,16 @@ TEST_CASE("every position has the baseline of its tokens, over the keys that que
   }
 }
 
+TEST_CASE("a position that no sequence has is without a baseline of its tokens", "[inspect]") {
+  std::vector<ScoredSequence> sequences = sequences_with_candidates(true);
+  std::vector<HeadScore> like = compared_scores(sequences, true);
+  std::ranges::find(like, "absolute_position", &HeadScore::name)->at = kTime - 1;
+  std::erase_if(sequences, [](const ScoredSequence& s) { return length(s) >= kTime; });
+  REQUIRE_FALSE(sequences.empty());
+  const HeadScore score = find_score(compared_scores(sequences, true, like), "absolute_position");
+  CHECK(std::isnan(score.same_tokens));
+}
+
 TEST_CASE("the baseline of tokens is the weight on the same tokens at other positions", "[inspect]") {
   // Sequences with token p, or in every other one p - 1, at position p. A head attends to position 2, or to
   // token 2 wherever it is.

@@ -232,7 +232,8 @@ TEST_CASE("a head with an attention has a chance of its own, and the name of its
   const std::string heads =
       R"({"step":0,"split":"heads","loss":4,"chance":{},"attainable":{},"heads":[{"layer":2,"head":1,)"
       R"("scores":{"mirror":0.5},"attention":"cross.0","chance":{"mirror":0.4},"attainable":{"mirror":1}}]})";
-  std::vector<HeadSnapshot> steps = timeline_of(lines({heads, heads})).steps;
+  const std::string later = std::string(R"({"step":1)") + heads.substr(heads.find(','));
+  std::vector<HeadSnapshot> steps = timeline_of(lines({heads, later})).steps;
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].heads[0].attention == "cross.0");
   steps[1].step = 10;
@@ -245,9 +246,10 @@ TEST_CASE("a head with an attention has a chance of its own, and the name of its
 }
 
 TEST_CASE("an incomplete last line is ignored, any other damage is left out and said", "[inspect]") {
-  const std::string train = kTrain, cut = train.substr(0, 40);
+  const std::string train = kTrain, cut = train.substr(0, 40),
+                    later = R"({"step":9)" + train.substr(train.find(','));
   CHECK(timeline_of(train + "\n" + cut).curves.size() == 1);
-  CHECK(timeline_of(train + "\n" + train).curves.size() == 2);
+  CHECK(timeline_of(train + "\n" + later).curves.size() == 2);
   CHECK(timeline_of("").curves.empty());
   const Timeline drawn = timeline_of(lines({kTrain, R"({"step":5,"split":"samples","texts":["ab","c"]})",
                                             R"({"step":6,"split":"samples","texts":3})"}));
@@ -258,7 +260,7 @@ TEST_CASE("an incomplete last line is ignored, any other damage is left out and 
   for (const std::string& damaged :
        {cut, std::string("[]"), std::string("{\"step\":1}"), std::string("\0\0", 2)}) {
     CAPTURE(damaged);
-    const Timeline timeline = timeline_of(lines({kTrain, damaged, kTrain}));
+    const Timeline timeline = timeline_of(lines({kTrain, damaged, later}));
     CHECK(timeline.curves.size() == 2);
     REQUIRE(timeline.remarks.size() == 1);
     CHECK_THAT(timeline.remarks[0],
@@ -267,7 +269,7 @@ TEST_CASE("an incomplete last line is ignored, any other damage is left out and 
   }
   for (const char* damaged :
        {R"({"step":1,"split":"train","loss":"x","accuracy":0})", R"({"step":1,"split":"heads","loss":1})"})
-    CHECK(timeline_of(lines({kTrain, damaged, kTrain})).curves.size() == 2);
+    CHECK(timeline_of(lines({kTrain, damaged, later})).curves.size() == 2);
 }
 
 TEST_CASE("a long run keeps some points of each split, and the last", "[inspect]") {

@@ -133,6 +133,44 @@ TEST_CASE("a file that the run did not write stays, and is named", "[train]") {
   CHECK_NOTHROW(open_run(run, {}, "best"));
 }
 
+TEST_CASE("an older best checkpoint is said, by readers and on resuming", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", best = run / "checkpoints" / "best.safetensors";
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 4});
+  fs::copy(best, directory / "older");
+  train(short_run_config(12), {.directory = run.string(), .resume = true, .stop_after = 10});
+  REQUIRE(open_run(run).state.best_step == 8);
+  CHECK(open_run(run, {}, "best").remarks.empty());
+  fs::copy(best, directory / "right");
+  fs::copy_file(directory / "older", best, fs::copy_options::overwrite_existing);
+  const std::string why =
+      best.string() + ": holds step 4, but the best of the run is step 8; restore the file";
+  CHECK(open_run(run, {}, "best").remarks == std::vector{why});
+  CHECK(open_run(run).remarks.empty());
+  fs::copy(run, directory / "restored", fs::copy_options::recursive);
+  fs::copy_file(directory / "right", directory / "restored" / "checkpoints" / "best.safetensors",
+                fs::copy_options::overwrite_existing);
+  std::string remarks;
+  resume(run, &remarks);
+  CHECK(remarks == why);
+  remarks.clear();
+  resume(directory / "restored", &remarks);
+  CHECK(remarks.empty());
+}
+
+TEST_CASE("a checkpoint opens under another name, by its path", "[train]") {
+  const TemporaryDirectory directory;
+  const fs::path run = directory / "run", copy = directory / "mine.safetensors";
+  train(short_run_config(12), {.directory = run.string(), .stop_after = 7});
+  fs::copy(run / "checkpoints" / "step-7.safetensors", copy);
+  CHECK(open_run(run, {}, copy.string()).state.step == 7);
+  const std::string missing =
+      (run / "checkpoints" / "step-9.safetensors").string() + ": no such checkpoint; the run has ";
+  CHECK_THROWS_WITH(open_run(run, {}, "9"), missing + "7, 5, best");
+  fs::remove_all(run / "checkpoints");
+  CHECK_THROWS_WITH(open_run(run, {}, "9"), missing + "none yet");
+}
+
 TEST_CASE("a run that was killed after its best checkpoint goes on from there, and has the same files",
           "[train]") {
   const TemporaryDirectory directory;
