@@ -88,8 +88,8 @@ struct TrainResult {
   // How sequences of a split coincide with training, if the splits are not disjoint.
   Coincidences shared_validation, shared_test;
   std::string weights_hash;  // XXH3-64 of the final parameters
-  std::string
-      arithmetic;  // "fused" or "separate", see engine/kernels/arithmetic.h; or "openblas"; or several
+  // "fused" or "separate", see engine/kernels/arithmetic.h, or "openblas"; of several parts all, with commas.
+  std::string arithmetic;
   std::int64_t parameters = 0;
   double seconds = 0;  // over all sessions of the run
   int threads = 0, ranks = 1;

@@ -7,8 +7,7 @@ import { parseYaml } from "./yaml.js";
 const FILES = "/lab",
   LOADED = "/lab/loaded";
 // The files of a run directory. Others in it are none of its own.
-const RUN_FILE =
-  /^((config\.yaml|data\.json|metrics\.jsonl|summary\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
+const RUN_FILE = /^((config\.yaml|data\.json|metrics\.jsonl|summary\.json)|checkpoints\/(step-\d+|best|final)\.safetensors)$/;
 
 // An instance of the engine.
 class Engine {

@@ -49,15 +49,6 @@ std::string writer_of(const fs::path& summary) {
   }
 }
 
-// Returns the state of a checkpoint beside the one that is read; an empty one if it is damaged or cannot be read.
-RunState state_beside(const fs::path& path) {
-  try {
-    return header_state(InputFile(path), path.string());
-  } catch (const FileError&) {
-    return {};
-  }
-}
-
 // Throws unless the checkpoint is what its name says.
 void require_name(const Checkpoint& checkpoint) {
   const std::string& path = checkpoint.file->path();
@@ -250,7 +241,7 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
                                         (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
         if (const fs::path newest = checkpoint_path(""); path.filename() == kBest && path != newest)
-          if (std::string why = other_best(path, checkpoint.state, state_beside(newest)); !why.empty())
+          if (std::string why = other_best(path, checkpoint.state, header_state(newest)); !why.empty())
             remarks.push_back(std::move(why));
         if (!fs::exists(config_path()))
           remarks.push_back(fmt::format("{}: missing; the config is that of {}", config_path().string(),

@@ -59,9 +59,9 @@ fs::path unused_name(const fs::path& name) {
   return free;
 }
 
-RunState header_state(const InputFile& file, const std::string& name) {
+RunState header_state(const fs::path& path) {
   try {
-    return run_state(parse_json(read_safetensors_metadata(file, name).at("state")));
+    return run_state(parse_json(read_safetensors_metadata(InputFile(path), path.string()).at("state")));
   } catch (const std::exception&) {
     return {};
   }

@@ -42,8 +42,8 @@ std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path&
 // Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_name(const std::filesystem::path& name);
 
-// Returns the state in the header of a checkpoint; an empty one if it is damaged.
-RunState header_state(const InputFile&, const std::string& name);
+// Returns the state in the header of a checkpoint; an empty one if it is damaged or cannot be read.
+RunState header_state(const std::filesystem::path& path);
 // Returns that the best checkpoint, in that state, is not the one that the newest knows of; "" if it is. A later one was
 // saved just before a kill.
 std::string other_best(const std::filesystem::path& best, const RunState& found, const RunState& newest);

@@ -53,7 +53,7 @@ enum class Origin { own, foreign, damaged };
 std::pair<Origin, RunState> origin_of(const fs::path& path, const std::string& identity) {
   const auto file = std::make_shared<const InputFile>(path);
   try {
-    const RunState state = header_state(*file, path.string());
+    const RunState state = header_state(path);
     if (state.run == identity) return {Origin::own, state};
     const SafetensorsFile whole(file, path.string());
     return {Origin::foreign, {}};
