@@ -208,8 +208,8 @@ def of_reader(case, command, damage):
         verdict.refuse.append(f"the checkpoint is {state}")
     elif state != "same":
         verdict.doubt(f"the checkpoint is {state}", False)
-    if state == "same" and found.metrics(found.step(path)) != "same":
-        verdict.compared = False  # an edited log is shown as it stands
+    if found.values("run/summary.json") == "other" or state == "same" and found.metrics(found.step(path)) != "same":
+        verdict.compared = False  # an edited log or summary is shown as it stands
     return verdict
 
 
