@@ -51,10 +51,10 @@ enum class Origin { own, foreign, damaged };
 // Returns whose checkpoint it is, and its state. Reads all of one whose header does not name the run: it may be damaged.
 // Throws FileError for one that cannot be read.
 std::pair<Origin, RunState> origin_of(const fs::path& path, const std::string& identity) {
+  const RunState state = header_state(path);
+  if (state.run == identity) return {Origin::own, state};
   const auto file = std::make_shared<const InputFile>(path);
   try {
-    const RunState state = header_state(path);
-    if (state.run == identity) return {Origin::own, state};
     const SafetensorsFile whole(file, path.string());
     return {Origin::foreign, {}};
   } catch (const CheckpointError&) {
