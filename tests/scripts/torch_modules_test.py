@@ -88,7 +88,8 @@ def values_of(module, inputs, names=None):
 def difference(what, ours, theirs):
     """How far an array of thimble, NaN beyond the length of a sequence, and one of PyTorch are apart."""
     assert ours.shape == theirs.shape, f"{what} has shape {ours.shape}, PyTorch's {theirs.shape}"
-    valid = ~numpy.isnan(ours)
+    valid, hidden = numpy.isfinite(ours), numpy.isneginf(ours)  # hidden: scores of keys that a mask hides
+    assert numpy.isneginf(theirs[hidden]).all(), f"{what}: PyTorch's is finite where a mask hides a key"
     worst = numpy.abs(ours - theirs)[valid].max()
     assert worst < TOLERANCE, f"{what} differs by {worst}"
     assert numpy.ptp(ours[valid]) > 1e-3, f"{what} is all equal, which shows nothing"
@@ -105,7 +106,10 @@ def compare(words, run):
     values, weights = values_of(module, inputs), module.attention(*inputs)
     if module.config["kind"] == "recurrent":
         cache = {"logits": cache["logits"]}  # which has no points
-    more = {name for name in values if name.endswith(("hook_attn_scores", "hook_pos_embed"))}
+    for name in [name for name in cache if name.endswith("hook_scale")]:  # which is no point
+        del cache[name]
+    linear = module.config["attention"]["score"] == "linear"
+    more = {name for name in values if linear and name.endswith("hook_attn_scores")}
     assert set(values) - more == set(cache), f"{words}: sites that one has: {(set(values) - more) ^ set(cache)}"
     for kind, layers in weights.items() if isinstance(weights, dict) else [("blocks", weights)]:
         patterns = [value for name, value in values.items() if name.endswith("hook_pattern") and kind in name
