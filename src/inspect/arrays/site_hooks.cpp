@@ -45,9 +45,10 @@ void SiteHooks::observe(Site site, const Shape&, ConstMatrixView value) {
   for (auto& [of, to] : values) {
     if (of->site != site.start()) continue;
     const std::int64_t count = cells(*of).n[3];
+    const std::optional<NormScale>& scale = of->scale;
     cells(*of).each(site, value, [&, &array = to](const Real* from, std::int64_t index, auto, auto, auto) {
-      if (of->scale)
-        array[static_cast<std::size_t>(index)] = scale_of(*of->scale, from);
+      if (scale)
+        array[static_cast<std::size_t>(index)] = scale_of(*scale, from);
       else
         std::copy_n(from, count, array.data() + index);
     });

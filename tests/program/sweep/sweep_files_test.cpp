@@ -63,9 +63,7 @@ TEST_CASE("a directory that is not this sweep's is refused and left as it is", "
   CHECK(w.refusal() == out + ": exists and is not the directory of this sweep; choose another with --out");
 }
 
-TEST_CASE(
-    "a sweep.json that is missing, cut, sorted, edited or old is written again, and no run is trained again",
-    "[sweep]") {
+TEST_CASE("a sweep.json that is missing, changed or old is written again, and no run is trained", "[sweep]") {
   const Workshop w;
   w.run();
   const fs::path out = w.directory / "out", file = out / "sweep.json";
