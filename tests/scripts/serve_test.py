@@ -77,6 +77,10 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
             message({"do": "data", "split": "train", "count": 2 ** 63 - 1}), message({"do": "data", "first": 2 ** 63 - 1}), message('{"do": "forward", "replace": ' + "[" * 10000 + "]" * 10000 + "}"),
             message({"do": "forward"}, {**ids, "sources": {"dtype": "I32", "shape": [1, 2], "data_offsets": [8, 16]}}, bytes(16)),
             message({"do": "forward", "replace": [1]}, ids, bytes(8)), message({"do": "forward", "replace": [{"site": "logits", "valeus": "x"}]}, ids, bytes(8)),
+            *[message({"do": "forward", "replace": [{"site": "logits", **one}]}, ids, bytes(8))
+              for one in ({"mean": 0}, {"mean": -1}, {"mean": 2 ** 70}, {"mean": 1.5}, {"mean": 9, "values": "ids"})],
+            *[message({"do": "forward", **one}, ids, bytes(8))  # follows from what the norm reads, if there is one
+              for one in ({"replace": [{"site": "ln_final.hook_scale"}]}, {"gradients": ["ln_final.hook_scale"]})],
             message({"do": "forward"}, {"ids": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 3], "data_offsets": [0, 8]}}, bytes(8)),

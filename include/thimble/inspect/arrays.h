@@ -24,9 +24,9 @@ struct ModelSource;
 // array, or with 1 for B.
 struct Replacement {
   std::string site;
-  std::string values{};   // "": zeros, or the mean
-  std::int64_t mean = 0;  // of the first so many test sequences, by position; 0: not the mean
-  std::string mask{};     // BOOL; "": everywhere
+  std::string values{};                // "": zeros, or the mean
+  std::optional<std::int64_t> mean{};  // of the first so many test sequences, by position
+  std::string mask{};                  // BOOL; "": everywhere
   std::optional<std::vector<std::int64_t>> heads{}, positions{};  // where; nothing: everywhere
 };
 

@@ -106,7 +106,11 @@ class TargetCounts {
   using ByToken = std::map<std::int32_t, double>;
   // Return how many pairs of a query and a visible key have a token as key, at any position or at one.
   const ByToken& pairs() const { return pairs_; }
-  ByToken pairs_at(std::int64_t k) const { return pairs_at_.contains(k) ? pairs_at_.at(k) : ByToken(); }
+  const ByToken& pairs_at(std::int64_t position) const {
+    static const ByToken none;
+    const auto found = pairs_at_.find(position);
+    return found == pairs_at_.end() ? none : found->second;
+  }
 
  private:
   ByToken pairs_;

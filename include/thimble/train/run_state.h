@@ -23,8 +23,8 @@ struct RunState {
   double best_loss = 0;
   std::int64_t evaluations_since_best = 0;
   std::string arithmetic;  // of the steps so far, as in TrainResult; "": unknown
-  std::map<std::int64_t, double>
-      stops;  // validation losses at the steps of --stop-after, by which halving decides
+  // Validation losses at the steps of --stop-after, by which halving decides.
+  std::map<std::int64_t, double> stops;
 };
 
 Json to_json(const RunState&);

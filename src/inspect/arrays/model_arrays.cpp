@@ -261,9 +261,11 @@ class Arrays : public ModelArrays {
                        "replace {}: a mean is that of at least 1 sequence, and not of attention; give values",
                        site.name);
     const std::int64_t count = std::min(sequences, dataset().size(Split::test));
+    dataset().require_rows(Split::test);
+    require<DataError>(
+        count > 0, "replace {}: there are no test sequences to take the mean of; set data.test", site.name);
     std::vector<Real>& means = means_[{site.name, count}];
     if (!means.empty()) return means;
-    dataset().require_rows(Split::test);
     ArrayRequest data{.batch = {}, .sites = {site.name}};
     dataset().fill(Split::test, 0, count, data.batch);
     std::vector<double> sums, counts;
@@ -286,13 +288,13 @@ class Arrays : public ModelArrays {
 
   Substitution substitution_of(const Replacement& wanted, const ArraySite* site,
                                const ArrayRequest& request) {
-    require<DataError>(wanted.mean == 0 || wanted.values.empty(),
+    require<DataError>(!wanted.mean || wanted.values.empty(),
                        "replace {}: by values or by the mean; leave one out", site->name);
     const Cells cells(*site, request.batch.sequences, request.batch.length, request.batch.source_length);
     const Shape shape = cells.shape(request.batch.sequences), of_one = cells.shape(1);
     Substitution out{.site = site};
-    if (wanted.mean != 0) {
-      out.values = mean_of(*site, wanted.mean);
+    if (wanted.mean) {
+      out.values = mean_of(*site, *wanted.mean);
       const auto count = static_cast<std::size_t>(of_one.elements());
       require<DataError>(count <= out.values.size(),
                          "replace {}: the mean has {} positions, and the batch {}; give shorter sequences",
@@ -326,9 +328,9 @@ class Arrays : public ModelArrays {
   }
 
   Evaluator evaluator_;
-  std::vector<std::string> names_, gradients_;  // that a request may name
-  std::map<std::pair<std::string, std::int64_t>, std::vector<Real>>
-      means_;  // by site and number of sequences
+  std::vector<std::string> names_, gradients_;           // that a request may name
+  using MeanKey = std::pair<std::string, std::int64_t>;  // site, number of sequences
+  std::map<MeanKey, std::vector<Real>> means_;
 };
 
 }  // namespace

@@ -319,9 +319,10 @@ class Server {
       const auto numbers = [&](const char* key) {
         return one.contains(key) ? std::optional(integers(one, key)) : std::nullopt;
       };
-      wanted.replace.push_back({take<std::string>(one, "site", ""), take<std::string>(one, "values", ""),
-                                take<std::int64_t>(one, "mean", 0), take<std::string>(one, "mask", ""),
-                                numbers("heads"), numbers("positions")});
+      wanted.replace.push_back(
+          {take<std::string>(one, "site", ""), take<std::string>(one, "values", ""),
+           one.contains("mean") ? std::optional(take<std::int64_t>(one, "mean", 0)) : std::nullopt,
+           take<std::string>(one, "mask", ""), numbers("heads"), numbers("positions")});
       check_keys(one, {"site", "values", "mean", "mask", "heads", "positions"}, "replace");
     }
     arrays_->forward(wanted, [&](const ArrayReply& part) {

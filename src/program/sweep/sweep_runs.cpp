@@ -225,9 +225,11 @@ Json sweep_json(const Sweep& sweep, const std::vector<SweepRun>& runs, const fs:
 }
 
 std::string unreadable_sweep_json(const fs::path& directory) {
-  return fmt::format(
-      "{}: is not what this version writes; the command of the sweep writes it again: thimble sweep FILE --out {}",
-      (directory / "sweep.json").string(), directory.string());
+  const bool is_there = fs::exists(directory / "sweep.json");
+  return fmt::format("{}: {}; the command of the sweep writes it again: thimble sweep FILE --out {}{}",
+                     (directory / "sweep.json").string(),
+                     is_there ? "is not what this version writes" : "is missing", directory.string(),
+                     is_there ? "" : "; where there was no sweep, name the runs: thimble compare RUN RUN");
 }
 
 Json read_sweep_json(const fs::path& directory) {

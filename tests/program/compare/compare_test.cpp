@@ -193,7 +193,10 @@ TEST_CASE("what is not a run, or a single run, is refused", "[compare]") {
   refused(json, remedy);
   fs::remove(fs::path(empty) / "sweep.json");
   fs::create_directory(fs::path(empty) / "runs");
-  CHECK(refusal({empty}) == empty + "/" + remedy);
+  CHECK(refusal({empty}) ==
+        empty +
+            "/sweep.json: is missing; the command of the sweep writes it again: thimble sweep FILE --out " +
+            empty + "; where there was no sweep, name the runs: thimble compare RUN RUN");
 }
 
 TEST_CASE("a run of a sweep that was trained further, or has lost its summary, is shown with a mark",

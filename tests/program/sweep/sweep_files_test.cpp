@@ -83,11 +83,12 @@ TEST_CASE("a sweep.json that is missing, changed or old is written again, and no
     write_file(file, text);
     if (text == "missing") fs::remove(file);
     if (text != sorted && text != json_text(edited)) {
+      const bool is_there = text != "missing";
       CHECK_THROWS_WITH(
           open_sweep(out),
-          file.string() +
-              ": is not what this version writes; the command of the sweep writes it again: thimble sweep FILE --out " +
-              out.string());
+          file.string() + (is_there ? ": is not what this version writes" : ": is missing") +
+              "; the command of the sweep writes it again: thimble sweep FILE --out " + out.string() +
+              (is_there ? "" : "; where there was no sweep, name the runs: thimble compare RUN RUN"));
     }
     CHECK(statuses(w.run().runs) == "done, done, done, done");
     CHECK(w.json() == before);

@@ -170,6 +170,26 @@ TEST_CASE("the rows of a step are dealt out to shards by length, and each is rea
   }
 }
 
+TEST_CASE("rows of which one is over twice as long as another are computed apart", "[train]") {
+  for (const auto& [longest, parts] : {std::pair(20, 1), {21, 2}}) {
+    std::string text;
+    for (int i = 0; i < 40; ++i) {
+      for (int w = 0; w < (i % 2 == 0 ? 10 : longest); ++w) text += fmt::format("{}w{}", w > 0 ? " " : "", i);
+      text += i % 3 == 0 ? "\tspam\n" : "\tham\n";
+    }
+    OpenConfig config = config_of(table_of(text));
+    config.train.batch = 12;  // all of which fit 256 tokens
+    config.train.shards = 1;
+    Trainer trainer(config);
+    trainer.step();
+    trainer.start_profile();
+    trainer.step();
+    const Trainer::StepProfile profile = trainer.profile();
+    const auto data = std::ranges::find(profile.phases.spans(), "data", &Profile::Span::name);
+    CHECK(data->count == parts);
+  }
+}
+
 TEST_CASE("losses of own data are those of its rows one at a time, for any threads", "[train]") {
   for (const auto& [source, kind] : {std::pair(table_of(messages()), ModelKind::encoder),
                                      {table_of(pairs()), ModelKind::encoder_decoder},
