@@ -39,7 +39,7 @@
 #include "products_bench.h"
 #include "thimble/engine/make_model.h"
 #include "thimble/engine/tensor.h"
-#include "train/step/cost.h"
+#include "train/step/micro_batch.h"
 
 namespace {
 

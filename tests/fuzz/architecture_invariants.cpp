@@ -181,7 +181,7 @@ void check_plan(const Model& model, const Architecture& a, Broken& broken) {
     const Var loss = record_loss(tape, model, a, a.batch, {.training = training});
     if (training) tape.backward(loss, 1, Tape::RetainGrads::leaves);
     const double planned =
-        plan_model(config, a.batch, {.gradients = training, .dropout = training}).tape_bytes;
+        plan_model(config, a.batch, training ? PlannedPass::training : PlannedPass::inference).tape_bytes;
     if (planned != static_cast<double>(tape.bytes()))
       broken.push_back(fmt::format("{} bytes are planned, {} taken", planned, tape.bytes()));
   }

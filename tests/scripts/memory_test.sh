@@ -1,79 +1,18 @@
 #!/usr/bin/env bash
-# Compares the memory that `config cost` announces with the most that training has in memory at once: within 10 % or
-# 8 MiB, whichever is more, and never below by more than 5 % or 1 MiB. Then tries a few configs of memory_estimates.py,
-# which measures every command, and reads hostile files, which may not take more than half a GiB.
-# Usage: memory_test.sh thimble peak_memory source-directory [all]   (default: every eighteenth comparison, some hostile files)
+# Compares the memory that `config cost` announces with the most that training has in memory at once, by
+# memory_estimates.py; reads hostile files, which may not take more than half a GiB; and lets memory end at every point of
+# every command.
+# Usage: memory_test.sh thimble peak_memory source-directory [all]   (default: some estimates and hostile files, few limits)
 set -euo pipefail
-thimble=$(readlink -f "$1") peak_memory=$(readlink -f "$2") configs=$(readlink -f "$3")/configs all=${4:-}
+thimble=$(readlink -f "$1") peak_memory=$(readlink -f "$2") source=$(readlink -f "$3") all=${4:-}
+configs=$source/configs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-failed=0 compared=0 listed=0
-# compare CONFIG OVERRIDE...
-compare() {
-  local config=$1 kib bytes verdict
-  shift
-  if [[ -z $all ]] && ((listed++ % 18 != 1)); then return; fi
-  local few=(train.steps=2 train.schedule.warmup=0 train.evaluate_every=1 train.checkpoint_every=1
-             data.train=3000 data.validation=64 data.test=64)
-  bytes=$("$thimble" config cost "$configs/$config.yaml" "${few[@]}" "$@" --json - |
-            sed -n '/"memory_bytes"/,$ s/^ *"total": \([0-9.e+]*\),*$/\1/p')
-  kib=$("$peak_memory" "$thimble" train "$configs/$config.yaml" "${few[@]}" "$@" --out run --quiet)
-  rm -rf run
-  verdict=$(awk -v estimate="$bytes" -v peak="$kib" 'BEGIN {
-    estimate /= 1048576; peak /= 1024
-    over = peak / 10 > 8 ? peak / 10 : 8
-    under = peak / 20 > 1 ? peak / 20 : 1
-    printf "%s: estimate %.1f MiB, peak %.1f MiB\n",
-      estimate - peak <= over && peak - estimate <= under ? "ok" : "WRONG", estimate, peak }')
-  echo "$verdict: $config $*"
-  compared=$((compared + 1))
-  [[ $verdict == ok* ]] || failed=$((failed + 1))
-}
-
-compare reverse train.threads=1
-compare reverse train.threads=2
-compare reverse train.threads=2 model.attention.mask=causal model.output.hidden=0 model.d_model=64 model.heads=4
-compare reverse train.threads=2 train.batch=2048 train.shards=16
-compare reverse train.threads=2 train.batch=1 train.shards=1
-compare reverse train.threads=2 train.batch=4 task.length=1024 model.heads=4 data.validation=8 data.test=8
-compare reverse train.threads=1 train.batch=4 task.length=2000 model.layers=2 data.validation=8 data.test=8
-compare reverse train.threads=2 model.layers=12 model.d_model=64 model.d_ff=256 model.heads=4 model.norm=pre
-compare reverse train.threads=1 train.batch=16 task.symbols=50000 model.output.hidden=0
-compare reverse train.threads=2 model.d_model=512 model.d_ff=2048 model.heads=8 data.validation=8 data.test=8
-compare reverse train.threads=1 train.precision=float64 model.d_model=256 model.d_ff=1024 model.heads=8 task.length=8
-compare reverse train.threads=1 train.optimizer.name=sgd train.shards=1 model.d_model=512 model.d_ff=2048 task.length=8
-compare reverse train.threads=2 model.dropout=0.1 model.attention.dropout=0.1 model.layers=4 model.d_model=128 \
-  model.heads=4 model.activation=gelu
-compare reverse train.threads=2 train.log_heads=true model.layers=2 model.d_model=64 model.heads=4
-# Sentences differ in length: only many of them have the longest ones at every thread.
-compare translation train.threads=2 data.validation=1000 data.test=1000
-compare translation train.threads=2 data.validation=1000 data.test=1000 model.d_model=128 model.d_ff=512 model.layers=4 \
-  train.steps=20
-compare translation_recurrent train.threads=2
-compare translation_recurrent train.threads=1 model.d_model=256
-
-# Many symbols, a large test split, and an encoder-decoder.
-python3 "$(dirname "$configs")/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$(dirname "$configs")" ${all:+4 12} 19 ||
-  failed=$((failed + 1))
-
-# report OPTION...: `inspect` with these options needs no more than the bound that it names where half of it is not left.
-report() {
-  local needs kib
-  needs=$( (ulimit -v 260000; "$thimble" inspect long --quiet "$@" 2>&1 || true) | sed -nE 's/.*may need up to ([0-9.]+) MiB.*/\1/p')
-  kib=$("$peak_memory" "$thimble" inspect long --quiet "$@")
-  awk -v estimate="${needs:-0}" -v peak="$kib" -v what="inspect $*" 'BEGIN {
-    peak /= 1024
-    ok = estimate >= 0.9 * peak && estimate <= 3 * peak
-    printf "%s: bound %.1f MiB, peak %.1f MiB: %s\n", ok ? "ok" : "WRONG", estimate, peak, what
-    exit !ok }' || failed=$((failed + 1))
-  compared=$((compared + 1))
-}
-"$thimble" train "$configs/reverse.yaml" train.steps=2 train.schedule.warmup=0 train.evaluate_every=1 train.batch=4 \
-  train.threads=1 task.length=$((${all:+200} + 200)) model.heads=4 data.train=3000 data.validation=8 data.test=4 --out long --quiet
-if [[ -n $all ]]; then report --html page.html; fi
-report --json report.json
+few=(1 19 24 30)
+if [[ -n $all ]]; then few=(); fi
+python3 "$source/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$source" "${few[@]}"
 
 # hostile MESSAGE ARGUMENT...: thimble refuses the file, with that message
 hostile() {
@@ -98,7 +37,8 @@ hostile 'must be an object of dtype' "${eval_hostile[@]}"
 if [[ -n $all ]]; then
   weights "{\"shape\":[$(repeated '0,' 4900000)0]}"
   hostile 'dtype is missing' "${eval_hostile[@]}"
-  weights "{$(awk 'BEGIN { for (i = 0; i < 900000; i++) printf "\"%d\":1,", i }')\"z\":1}"
+  weights "{$(limit=60000
+awk 'BEGIN { for (i = 0; i < 900000; i++) printf "\"%d\":1,", i }')\"z\":1}"
   hostile 'dtype is missing' "${eval_hostile[@]}"
 fi
 weights "[$(repeated '0,' 5000000)0]"
@@ -108,5 +48,83 @@ for text in '[' '[],' '"",' '{"a":'; do
   printf '{"input":%s\n' "$(repeated "$text" $((1000000 / ${#text})))" >hostile.jsonl
   hostile 'hostile.jsonl:1: n' config show file.yaml  # nests too deep, or not valid
 done
-((failed == 0)) || { echo "memory_test: $failed of $compared estimates are wrong" >&2; exit 1; }
-echo "memory_test: ok, $compared estimates"
+
+# ends COMMAND...: below every limit of its data, the command says in one line that memory ended or what would, with exit
+# status 2, or does all that it does without a limit.
+ends() {
+  local limit status enough=0
+  for ((limit = 3000; enough < 2; limit += limit / ${all:+3}2 + 1)); do
+    ((limit < 1000000)) || fail "no limit is enough"
+    rm -rf out page.html
+    status=0
+    (ulimit -d "$limit" && exec "$thimble" "$@" >printed 2>errors </dev/null) || status=$?
+    if ((status == 0)); then
+      enough=$((enough + 1))
+      continue
+    fi
+    ((status == 2)) || fail "exit status $status" "$@"
+    [[ $(wc -l <errors) -lt 12 ]] || fail "too many lines" "$@"
+    grep -qE '^thimble: (out of memory|this config needs about|the attention weights of|[0-9]+ of [0-9]+ threads could)' errors ||
+      fail "another message" "$@"
+    [[ ! -e page.html ]] || fail "it has written a page" "$@"
+    if [[ -d out ]]; then "$thimble" "$@" --resume >printed 2>errors || fail "not resumed" "$@"; fi
+  done
+  echo "ok: ends of memory, $1"
+}
+fail() {
+  echo "memory_test: data of $limit KiB: $1: thimble ${*:2}" >&2
+  head -n 12 errors >&2
+  exit 1
+}
+short=(train.steps=20 train.schedule.warmup=5 train.evaluate_every=10 data.validation=100 data.test=300)
+"$thimble" train "$configs/reverse.yaml" "${short[@]}" --out run --quiet
+ends train "$configs/reverse.yaml" "${short[@]}" --threads 3 --out out --quiet
+ends inspect run --html page.html --quiet
+ends trace run "3 1 4" --quiet
+"$thimble" train "$configs/names.yaml" train.steps=2 train.schedule.warmup=0 data.train=500 --out names --quiet
+ends generate names --samples 3
+ends compare run run --sequences 100
+ends eval run --predictions page.html
+if [[ -n $all ]]; then
+  ends patch run --html page.html --quiet
+  ends ablate run 0.0
+  ends gradcheck "$configs/reverse.yaml"
+  ends bench "$configs/reverse.yaml" --steps 2
+fi
+
+# A command limits itself to what the machine has left.
+mkfifo requests
+"$thimble" serve run <requests >replies &
+exec 3>requests
+for ((i = 0; i < 100; i++)); do
+  limit=$(awk '/^Max data size/ { print $4 }' /proc/$!/limits)
+  [[ $limit != unlimited ]] && break
+  sleep 0.1
+done
+exec 3>&-
+wait $!
+awk -v limit="$limit" '/MemTotal/ { exit !(limit > 1e7 && limit < 2 * 1024 * $2) }' /proc/meminfo || fail "the limit of a command" serve
+
+# What is lowered, as a message says, is enough.
+limit=150000
+lowered() {
+  local pattern=$1
+  shift
+  if (ulimit -d $limit && exec "$thimble" "$@" >printed 2>errors); then fail "nothing to lower" "$@"; fi
+  grep -qE -- "$pattern" errors || fail "no match for $pattern" "$@"
+}
+enough() { (ulimit -d $limit && exec "$thimble" "$@" >printed 2>errors) || fail "not enough" "$@"; }
+long=(task.length=300 model.heads=16 model.d_model=32 train.batch=2 train.shards=1 train.threads=1 train.steps=2
+      train.schedule.warmup=0 data.validation=8 data.test=40)
+lowered '^thimble: this config needs about .* of memory, but only .* is left' train "$configs/reverse.yaml" "${long[@]}" model.d_model=2048 --out out
+"$thimble" train "$configs/reverse.yaml" "${long[@]}" --out long --quiet
+lowered 'sequences take .* is left; lower their number with --sequences or --examples$' inspect long --examples 40 --threads 1
+enough inspect long --examples 1 --sequences 2 --threads 1
+lowered 'sequences take .* is left; lower' compare long long --sequences 40
+enough compare long long --sequences 1
+limit=60000
+awk 'BEGIN { for (i = 0; i < 900000; i++) print "word" i " a b c d\tx" }' >large.tsv
+lowered '^thimble: out of memory while reading data, which has no room for .* more; use a smaller file$' tasks file task.file=large.tsv
+head -n 90 large.tsv >small.tsv
+enough tasks file task.file=small.tsv
+echo "memory_test: ok"

@@ -127,7 +127,6 @@ class Source {
   virtual std::vector<std::string> remarks(std::int64_t /*train*/ = kAll) const { return {}; }
   // Returns how the first `count` sequences of a split coincide with the first `train` of training.
   Coincidences coincidences(Split, std::int64_t count, std::int64_t train) const;
-  virtual double bytes() const { return 0; }  // of memory, at most: while it is read
 
  protected:
   using Hashes = std::unordered_set<std::uint64_t>;

@@ -62,7 +62,7 @@ Json opened(const Json& request, const F& prepare, Session* before = nullptr) {
   try {
     SessionOptions options{.directory = directory, .shards_only = is_for_shards(request)};
     const OpenConfig config = prepare(options);
-    require_room(training_memory(config));
+    require_fit(training_memory(config));
     std::unique_ptr<Session> made =
         with_precision(config, [&]<class R>() { return make_session<R>(config, options); });
     Json json = made->describe();

@@ -212,7 +212,6 @@ class Run final : public lab::Session, private TrainObserver {
   Json ablate(const std::string& heads, std::int64_t sequences, const Json& at) override {
     require_heads(config_.model);
     const std::vector<HeadId> set = parse_heads(heads, model().attention_layers());
-    lab::require_room(inspection_bound(config_, sequences), true);
     if (!evaluator_) evaluator_.emplace(config_);
     evaluator_->select(Split::test, sequences);
     std::ranges::copy(weights(at), evaluator_->model().parameters().values().begin());

@@ -60,7 +60,4 @@ class Session {
 template <class R>
 std::unique_ptr<Session> make_session(const OpenConfig& config, const SessionOptions& options);
 
-// Throws ConfigError if the estimate exceeds the memory that an instance may have, a bound if it exceeds it twice over.
-void require_room(const MemoryEstimate&, bool is_bound = false);
-
 }  // namespace thimble::lab

@@ -153,7 +153,7 @@ double generation_rate(const Trainer& trainer) {
 std::map<std::string, OpCost> op_costs(const OpenConfig& config) {
   std::map<std::string, OpCost> costs;
   const Batch batch = full_batch(config, config.train.batch);
-  for (const OpCost& op : plan_model(config, batch, {.gradients = true}).ops) {
+  for (const OpCost& op : plan_model(config, batch, PlannedPass::training).ops) {
     OpCost& sum = costs[op.op];
     sum.flops.forward += op.flops.forward;
     sum.flops.backward += op.flops.backward;

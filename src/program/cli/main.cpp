@@ -5,8 +5,10 @@
 #include "engine/kernels/products/backend.h"
 #include "program/cli/cli.h"
 #include "program/cli/cluster.h"
+#include "program/cli/out_of_memory.h"
 #include "thimble/engine/error.h"
 #include "train/files/memory.h"
+#include "train/files/process.h"
 #include "train/files/version.h"
 
 namespace {
@@ -16,11 +18,8 @@ constexpr const char* kFooter =
     "command, config or file (nothing was written), or a file could not be written; 3 training stopped on a "
     "non-finite number; 130 interrupted, progress saved.\n";
 
-constexpr const char* kOutOfMemory =
-    "thimble: out of memory; lower train.batch, task.length or the sizes of the model\n";
-
 // Returns the exit status of the exception being handled, and reports it unless another rank does.
-int report() noexcept {
+int report(std::string_view command) noexcept {
   using namespace thimble;
   const auto end = [](int status, const char* message) {
     const Ending ending = cluster().end({status, message != nullptr});
@@ -29,7 +28,7 @@ int report() noexcept {
     try {
       cli::write_err(fmt::format("thimble: {}\n", message));
     } catch (...) {  // no memory for the message
-      cli::write_plain(kOutOfMemory);
+      cli::write_plain(cli::kOutOfMemory);
     }
     return ending.status;
   };
@@ -40,7 +39,7 @@ int report() noexcept {
   } catch (const NumericError& e) {
     return end(cli::kNotFinite, e.what());
   } catch (const std::bad_alloc&) {
-    return end(cli::kBadInput, "out of memory; lower train.batch, task.length or the sizes of the model");
+    return end(cli::kBadInput, cli::out_of_memory(command).c_str());
   } catch (const std::exception& e) {
     return end(cli::kBadInput, e.what());
   }
@@ -54,7 +53,8 @@ int main(int argc, char** argv) {
   return_large_blocks();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is then an error, as on a full disk
   try {
-    uses_openblas();  // a name in the environment that is not known is an error of every command
+    // Throws for a name in the environment that is not known. OpenBLAS waits for memory that it does not get.
+    if (!uses_openblas()) limit_data(launcher_rank().local);
     cli::Command program("thimble",
                          "Train tiny transformers, check their gradients, inspect their attention heads",
                          fmt::format("thimble {}", version()));
@@ -78,6 +78,6 @@ int main(int argc, char** argv) {
     cli::flush_out();
     return cluster().end({.status = status}).status;
   } catch (...) {
-    return report();
+    return report(argc > 1 ? argv[1] : "");
   }
 }

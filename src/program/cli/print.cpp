@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "program/cli/out_of_memory.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "train/files/text/text.h"
@@ -122,7 +123,7 @@ void write_err(std::string_view text) noexcept {
     write_plain((has_status ? "\r\033[K" : "") + printable_text(STDERR_FILENO, text));
     has_status = false;
   } catch (...) {
-    write_plain("thimble: out of memory for a message\n");
+    write_plain(kOutOfMemory);
   }
 }
 

@@ -348,8 +348,7 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
   for (const ModelSource& model : models) comparison.models.push_back(model.config.model);
   for (std::size_t i = 1; i < models.size(); ++i)
     comparison.heads.push_back(
-        {.run = i,
-         .heads = compare_heads(models[0], models[i], options.sequences, options.examples, options.fits)});
+        {.run = i, .heads = compare_heads(models[0], models[i], options.sequences, options.examples)});
   return comparison;
 }
 

@@ -14,7 +14,6 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/statistics.h"
-#include "train/step/cost.h"
 
 namespace thimble {
 
@@ -75,9 +74,8 @@ struct Comparison {
 };
 
 struct CompareOptions {
-  std::int64_t sequences = 128;                          // on which heads are compared
-  std::int64_t examples = 3;                             // of them, kept for the page
-  std::function<void(const MemoryEstimate&)> fits = {};  // see compare_heads()
+  std::int64_t sequences = 128;  // on which heads are compared
+  std::int64_t examples = 3;     // of them, kept for the page
 };
 
 // Compares run directories and sweep directories, in order. A run of a sweep that has no result yet is left

@@ -9,6 +9,7 @@
 #include "program/compare/assignment.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/run.h"
+#include "train/step/cost.h"
 
 namespace thimble {
 
@@ -162,29 +163,21 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
   return out;
 }
 
-MemoryEstimate comparison_bound(const OpenConfig& first, const OpenConfig& second, std::int64_t sequences) {
-  // The weights of both models and of an untrained copy, on the same sequences.
-  MemoryEstimate bound = tracing_bound(first, sequences);
-  const MemoryEstimate other = tracing_bound(second, sequences);
-  if (other.total() > bound.total()) bound = other;
-  bound.data *= 2;
-  bound.sequences *= 3;
-  return bound;
-}
-
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
-                             std::int64_t examples, const std::function<void(const MemoryEstimate&)>& fits) {
+                             std::int64_t examples) {
   HeadComparison comparison{.obstacle = obstacle_of(first, second)};
   if (!comparison.obstacle.empty()) return comparison;
   const ModelConfig &model = first.config.model, &other = second.config.model;
   const bool is_shorter = model_sizes(second.config).length < model_sizes(first.config).length;
   const OpenConfig& data = is_shorter ? second.config : first.config;
   const ModelSource first_here = on_data_of(data, first), second_here = on_data_of(data, second);
-  if (readable(first_here, Split::test, sequences) == 0) {
+  const std::int64_t count_read = readable(first_here, Split::test, sequences);
+  if (count_read == 0) {
     comparison.obstacle = "there are no test sequences";
     return comparison;
   }
-  if (fits) fits(comparison_bound(first_here.config, second_here.config, sequences));
+  // Both models and an untrained copy.
+  require_attention_fits(first_here.config, count_read, 3);
   const Attention a = read_attention(first_here, sequences), b = read_attention(second_here, sequences);
   comparison.sequences = std::ssize(a);
   comparison.elsewhere = std::ranges::count_if(previous_of_length(a), [](std::int64_t p) { return p >= 0; });

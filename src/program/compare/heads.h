@@ -19,7 +19,6 @@
 
 #include "thimble/inspect/forward_trace.h"
 #include "thimble/inspect/spectral.h"
-#include "train/step/cost.h"
 
 namespace thimble {
 
@@ -68,13 +67,9 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
 
 // Matches the heads of two models on the first `sequences` test sequences of the model with the shorter ones,
 // and keeps `examples` of them. The models must have the same task, vocabulary and layout; encoder-decoders
-// also the same lengths. `fits`, unless empty, gets a bound of the memory before anything is allocated, and may throw.
-// Throws as trace_split.
+// also the same lengths. Throws ConfigError if their attention does not fit into
+// memory, and as trace_split.
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
-                             std::int64_t examples,
-                             const std::function<void(const MemoryEstimate&)>& fits = {});
-
-// Returns an upper bound of the memory of compare_heads().
-MemoryEstimate comparison_bound(const OpenConfig& first, const OpenConfig& second, std::int64_t sequences);
+                             std::int64_t examples);
 
 }  // namespace thimble

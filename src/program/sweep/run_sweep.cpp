@@ -97,11 +97,11 @@ class Runner {
       if (taken == nullptr || DirectoryLock::is_held(directory(run)))
         run.status = RunStatus::running;
       else if (!read_run(result_.directory, sweep_.halving, run))
-        start(run, std::move(taken));
+        start(run, std::move(taken), jobs);
     }
   }
 
-  void start(SweepRun& run, std::unique_ptr<TakenRun> taken) {
+  void start(SweepRun& run, std::unique_ptr<TakenRun> taken, std::size_t jobs) {
     const SweepSetting& setting = sweep_.settings[run.setting];
     std::vector<std::string> command{options_.program.string(), "train", setting.file};
     command.insert(command.end(), sweep_.overrides.begin(), sweep_.overrides.end());
@@ -116,7 +116,7 @@ class Runner {
     entry.emplace(0,
                   Running{.run = &run, .stop_after = run.stop_after, .taken = std::move(taken), .timer = {}});
     auto child = entry.extract(0);
-    child.key() = start_process(command, log(run));
+    child.key() = start_process(command, log(run), static_cast<std::int64_t>(jobs));
     children_.insert(std::move(child));
     run.status = RunStatus::running;
     ++started_;

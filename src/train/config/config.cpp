@@ -10,6 +10,7 @@
 #include "train/config/reader.h"
 #include "train/config/report.h"
 #include "train/config/yaml.h"
+#include "train/files/progress.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
@@ -212,6 +213,7 @@ ResolvedConfig parse_config(const std::string& yaml, const std::string& name,
 
 OpenConfig open_data(ResolvedConfig config, const Rules& rules, std::shared_ptr<const Source> shared) {
   if (!has_files(config)) return OpenConfig(std::move(config));
+  const ProgressCounter work(kReadingData);
   if (config.files.empty()) config.files = {"config"};
   Report report(config.files, config.origins);
   follow_moved_files(config.task, config.files[0]);

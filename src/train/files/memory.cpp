@@ -9,15 +9,13 @@
 #include <limits>
 #include <string>
 
+#include "train/files/thread_pool.h"
+
 namespace thimble {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// The address space that a thread reserves for its stack, its heap and the buffer of OpenBLAS; measured with
-// glibc 2.36 and OpenBLAS 0.3.21, which ends the program when it gets no buffer.
-constexpr double kReserved = 144.0 * (1 << 20);
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
@@ -37,35 +35,72 @@ double machine_memory(const fs::path& root) {
   return kUnlimited;
 }
 
-// Returns the lowest limit of this process's group and the groups above it, of version 2, whose line of
-// proc/self/cgroup is 0::PATH.
-double control_group_limit(const fs::path& root) {
-  double limit = kUnlimited;
+// Returns what a control group has left: what it holds of files can be taken from it.
+double left_in(const fs::path& group) {
+  double cache = 0;
+  std::ifstream statistics(group / "memory.stat");
+  double bytes = 0;
+  for (std::string key; statistics >> key >> bytes;)
+    if (key == "active_file" || key == "inactive_file") cache += bytes;
+  const double used = leading_number(group / "memory.current");
+  return leading_number(group / "memory.max") - (used < kUnlimited ? std::max(0.0, used - cache) : 0);
+}
+
+// Returns what this process's group and the groups above it, of version 2, have left; its line of proc/self/cgroup is
+// 0::PATH.
+double left_in_groups(const fs::path& root) {
+  double left = kUnlimited;
   std::ifstream file(root / "proc/self/cgroup");
   const fs::path top = root / "sys/fs/cgroup";
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("0::")) continue;
     for (fs::path group = fs::path(line.substr(3)).relative_path(); !group.empty();
          group = group.parent_path())
-      limit = std::min(limit, leading_number(top / group / "memory.max"));
-    limit = std::min(limit, leading_number(top / "memory.max"));
+      left = std::min(left, left_in(top / group));
+    left = std::min(left, left_in(top));
   }
-  return limit;
+  return left;
 }
 
-double address_space_limit(std::int64_t threads, const fs::path& root) {
+double left_in_system(const fs::path& root) { return std::min(machine_memory(root), left_in_groups(root)); }
+
+// The columns of proc/self/statm.
+enum Statm { kAddressSpace = 0, kData = 5 };
+
+// Returns the bytes in use by a column of statm, 0 where it cannot be read.
+double in_use(Statm column, const fs::path& root) {
+  std::ifstream file(root / "proc/self/statm");
+  double pages = 0;
+  for (int i = 0; i <= column; ++i)
+    if (!(file >> pages)) return 0;
+  return pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double left_of_limit(int resource, Statm column, const fs::path& root) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnlimited;
-  const double pages = leading_number(root / "proc/self/statm");
-  const double taken = pages < kUnlimited ? pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
-  return std::max(0.0,
-                  static_cast<double>(limit.rlim_cur) - taken - kReserved * static_cast<double>(threads));
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnlimited;
+  return static_cast<double>(limit.rlim_cur) - in_use(column, root);
 }
 
 }  // namespace
 
-double available_memory(std::int64_t threads, const fs::path& root) {
-  return std::min({machine_memory(root), control_group_limit(root), address_space_limit(threads, root)});
+double available_memory(const fs::path& root) {
+  return std::max(0.0, std::min({left_in_system(root), left_of_limit(RLIMIT_AS, kAddressSpace, root),
+                                 left_of_limit(RLIMIT_DATA, kData, root)}));
+}
+
+void limit_data([[maybe_unused]] std::int64_t processes) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  rlimit data{}, stack{};
+  if (::getrlimit(RLIMIT_DATA, &data) != 0 || ::getrlimit(RLIMIT_STACK, &stack) != 0) return;
+  constexpr double kUsualStack = 8 << 20;  // where there is no limit, that of a thread is 2 MiB
+  const double of_thread = std::min(kUsualStack, static_cast<double>(stack.rlim_cur));
+  const double limit = in_use(kData, "/") + left_in_system("/") / static_cast<double>(processes) +
+                       of_thread * static_cast<double>(usable_cores());
+  if (!(limit < static_cast<double>(data.rlim_cur))) return;
+  data.rlim_cur = static_cast<rlim_t>(limit);
+  ::setrlimit(RLIMIT_DATA, &data);
+#endif
 }
 
 void return_large_blocks() {

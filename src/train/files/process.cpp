@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 
 #include "thimble/engine/error.h"
@@ -58,7 +60,7 @@ std::vector<char*> environment_of_child() {
 // Makes the child process run the command. Calls only functions that are safe after fork in a process with
 // threads (signal-safety(7)).
 [[noreturn]] void become(char* const* command, char* const* environment, int input, int output, pid_t parent,
-                         const sigset_t& signals) {
+                         const sigset_t& signals, const rlimit& data) {
   ::signal(SIGCHLD, SIG_DFL);
   for (const int signal : kStopSignals)
     if (stops(signal)) ::signal(signal, SIG_DFL);
@@ -69,6 +71,7 @@ std::vector<char*> environment_of_child() {
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+  ::setrlimit(RLIMIT_DATA, &data);
   ::execve(command[0], command, environment);
   constexpr std::string_view kMessage = "the program cannot be run\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
@@ -78,21 +81,29 @@ std::vector<char*> environment_of_child() {
 }  // namespace
 
 Rank launcher_rank() {
-  constexpr std::pair<const char*, const char*> kVariables[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-      {"PMI_RANK", "PMI_SIZE"},
-      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},  // the second is set by srun only
+  // Tasks of a machine are written as "2(x3),1" by srun, and those of the first machine count.
+  struct Variables {
+    const char *rank, *size, *local;
   };
-  for (const auto& [rank, size] : kVariables) {
-    const char *rank_text = std::getenv(rank), *size_text = std::getenv(size);
-    if (rank_text == nullptr || size_text == nullptr) continue;
-    const auto r = parse_number<std::int64_t>(rank_text), n = parse_number<std::int64_t>(size_text);
-    if (r && n) return {*r, *n};
-  }
+  constexpr Variables kVariables[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+       "SLURM_STEP_TASKS_PER_NODE"},  // the second is set by srun only
+  };
+  const auto number = [](const char* name) -> std::optional<std::int64_t> {
+    const char* text = std::getenv(name);
+    return text == nullptr ? std::nullopt
+                           : parse_number<std::int64_t>(std::string_view(text, std::strcspn(text, "(,")));
+  };
+  for (const auto& [rank, size, local] : kVariables)
+    if (const auto r = number(rank), n = number(size); r && n)
+      return {*r, *n, std::clamp<std::int64_t>(number(local).value_or(1), 1, *n)};
   return {};
 }
 
-pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output) {
+pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output,
+                    std::int64_t jobs) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -106,13 +117,16 @@ pid_t start_process(const std::vector<std::string>& command, const std::filesyst
     throw FileError(fmt::format("/dev/null: cannot be read: {}", system_message(error)));
   }
 
+  rlimit data{};
+  ::getrlimit(RLIMIT_DATA, &data);
+  if (data.rlim_cur != RLIM_INFINITY) data.rlim_cur /= static_cast<rlim_t>(jobs);
   std::fflush(nullptr);  // the thread sanitizer's _exit would write the child's copy of the buffers
   // No signal may reach the child while it has the handlers and the queue of its parent.
   sigset_t all, signals;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &signals);
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child == 0) become(arguments.data(), environment.data(), in, out, parent, signals);
+  if (child == 0) become(arguments.data(), environment.data(), in, out, parent, signals, data);
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &signals, nullptr);
   ::close(in);

@@ -13,20 +13,21 @@
 
 namespace thimble {
 
-// A process among those that a launcher, such as mpirun or srun, has started.
+// A process among those that a launcher, such as mpirun or srun, has started; `local` of them on this machine.
 struct Rank {
-  std::int64_t rank = 0, size = 1;
+  std::int64_t rank = 0, size = 1, local = 1;
 };
 // Returns the rank of this process by the variables of Open MPI, MPICH (also Intel MPI) or srun; 0 of 1
 // without a launcher, and in a batch script of Slurm, which is no step of several tasks.
 Rank launcher_rank();
 
 // Starts command[0], a path, with these arguments, and returns its id. Its input is empty, its output goes to
-// the file `output`, and its environment has no variables of a launcher, whose process it is not. It runs in
+// the file `output`, its limit on data is that of this process, shared by so many jobs, and its environment has no variables of a launcher, whose process it is not. It runs in
 // a process group of its own, so that Ctrl-C reaches it only through its parent, and gets SIGTERM when the
 // calling thread ends. If the command cannot be run, a message is written to `output` and the exit status is
 // 127. Throws FileError, naming `output`, when that cannot be written or there are too many processes.
-pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output);
+pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output,
+                    std::int64_t jobs = 1);
 
 // Returns the exit status of a child that has ended, or 128 + the number of the signal that ended it; nothing
 // while it runs. Not to be called again for a child that has ended.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 
 namespace thimble {
 
@@ -9,6 +10,7 @@ namespace {
 
 std::atomic<ProgressObserver*> current_observer{nullptr};
 std::atomic<bool> is_reporting{false};
+thread_local std::string interrupted;
 
 }  // namespace
 
@@ -16,8 +18,14 @@ ProgressObserver* set_progress_observer(ProgressObserver* observer) {
   return current_observer.exchange(observer);
 }
 
+std::string_view interrupted_work() { return interrupted; }
+
 ProgressCounter::ProgressCounter(std::string_view work, double total)
-    : observer_(current_observer.load()), work_(work), total_(total) {
+    : observer_(current_observer.load()),
+      work_(work),
+      total_(total),
+      exceptions_(std::uncaught_exceptions()) {
+  interrupted.clear();
   if (observer_ == nullptr) return;
   if (is_reporting.exchange(true))
     observer_ = nullptr;
@@ -25,7 +33,11 @@ ProgressCounter::ProgressCounter(std::string_view work, double total)
     observer_->on_progress(work_, 0);
 }
 
+ProgressCounter::ProgressCounter(std::string_view work)
+    : observer_(nullptr), work_(work), total_(0), exceptions_(std::uncaught_exceptions()) {}
+
 ProgressCounter::~ProgressCounter() {
+  if (std::uncaught_exceptions() > exceptions_ && interrupted.empty()) interrupted.swap(work_);
   if (observer_ == nullptr) return;
   observer_->on_end();
   is_reporting.store(false);

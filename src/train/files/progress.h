@@ -22,12 +22,20 @@ class ProgressObserver {
 // Not to be called while work is running.
 ProgressObserver* set_progress_observer(ProgressObserver* observer);
 
+// Returns the work that the last exception of this thread ended, the innermost; "" if it ended none.
+std::string_view interrupted_work();
+
+// The work of reading a data file.
+inline constexpr std::string_view kReadingData = "reading data";
+
 // A piece of work, from construction to destruction. One that starts while another is running is a part of
 // that and is not reported.
 class ProgressCounter {
  public:
   // `total` in any unit, for example the number of passes.
   ProgressCounter(std::string_view work, double total);
+  // Work that no observer is told of.
+  explicit ProgressCounter(std::string_view work);
   ~ProgressCounter();
   ProgressCounter(const ProgressCounter&) = delete;
   ProgressCounter& operator=(const ProgressCounter&) = delete;
@@ -37,8 +45,9 @@ class ProgressCounter {
 
  private:
   ProgressObserver* observer_;  // nullptr: this is not reported
-  const std::string work_;
+  std::string work_;
   const double total_;
+  const int exceptions_;  // that were on their way before
   std::mutex mutex_;
   double done_ = 0;  // guarded by mutex_
 };

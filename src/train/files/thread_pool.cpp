@@ -1,6 +1,8 @@
 #include "train/files/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <system_error>
@@ -45,6 +47,17 @@ void stop(std::atomic<bool>& stopping, std::atomic<std::uint64_t>& ticket,
   for (std::thread& worker : workers) worker.join();
 }
 
+// Returns whether there is memory for the stack of a thread, whose absence has the same error as a limit on threads.
+bool has_room_for_stack() {
+  pthread_attr_t attributes;
+  std::size_t size = 0;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_getstacksize(&attributes, &size);
+  ::pthread_attr_destroy(&attributes);
+  void* stack = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  return stack != MAP_FAILED && ::munmap(stack, size) == 0;
+}
+
 }  // namespace
 
 std::int64_t usable_cores() {
@@ -59,10 +72,11 @@ ThreadPool::ThreadPool(std::int64_t threads) {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     const int started = this->threads();
+    const bool has_room = has_room_for_stack();  // which there will be, once those that started are stopped
     stop(stopping_, ticket_, workers_);
-    throw Error(fmt::format(
-        "{} of {} threads could be started: {}; use fewer with --threads, or raise the limit (ulimit -u)",
-        started, threads, e.code().message()));
+    throw Error(fmt::format("{} of {} threads could be started: {}; use fewer with --threads{}", started,
+                            threads, has_room ? e.code().message() : "no memory for a stack",
+                            has_room ? ", or raise the limit (ulimit -u)" : ""));
   } catch (...) {
     stop(stopping_, ticket_, workers_);
     throw;

@@ -9,7 +9,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/engine/make_model.h"
 #include "train/files/checkpoint.h"
-#include "train/step/cost.h"
+#include "train/step/micro_batch.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

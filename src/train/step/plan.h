@@ -12,17 +12,9 @@
 
 namespace thimble {
 
-// What a planned pass includes.
-struct PlanOptions {
-  bool gradients = false;     // the backward pass, keeping only gradients of parameters
-  bool dropout = false;       // dropout, as in training
-  bool decoding = false;      // greedy decoding of the batch's sources, in place of the loss
-  bool observed = false;      // by hooks, for which attention keeps its weights
-  bool replaced = false;      // by hooks that replace every value but attention weights
-  bool loss = true;           // the loss; false: only logits
-  bool per_sequence = false;  // the loss of every sequence
-  bool all = false;           // keeping the gradients of all values
-};
+// What is planned: a pass with dropout and the gradients of parameters; a pass with its loss; greedy decoding of the
+// batch's sources; a pass whose hooks observe every value, for which attention keeps its weights.
+enum class PlannedPass { training, inference, decoding, observed };
 
 // The cost of a pass; bytes are for the config's precision.
 struct ModelPlan {
@@ -34,12 +26,12 @@ struct ModelPlan {
 };
 
 // Returns the cost of a pass over the batch; run_plan that of a pass in the precision R, whatever the config says.
-ModelPlan plan_model(const OpenConfig&, const Batch&, const PlanOptions&);
+ModelPlan plan_model(const OpenConfig&, const Batch&, PlannedPass);
 template <class R>
-ModelPlan run_plan(const OpenConfig&, const Batch&, const PlanOptions&);
+ModelPlan run_plan(const OpenConfig&, const Batch&, PlannedPass);
 
 // Returns the cost of a pass over `sequences` of the maximum length, with a label at every position.
-ModelPlan plan_pass(const OpenConfig&, std::int64_t sequences, const PlanOptions&);
+ModelPlan plan_pass(const OpenConfig&, std::int64_t sequences, PlannedPass);
 
 // Returns a batch of sequences of the maximum length, or of these lengths, with a label at every position.
 Batch full_batch(const OpenConfig&, std::int64_t sequences);

@@ -54,14 +54,4 @@ std::optional<References> ReferenceModels::losses(Split split, std::int64_t coun
                     .of = of_};
 }
 
-double ReferenceModels::bytes(const OpenConfig& config) {
-  const Corpus* text = corpus_of(config.source.get());
-  if (text == nullptr) return 0;
-  const std::int64_t tokens = std::min(kMaxCounted, text->training_count());
-  const auto vocabulary = static_cast<std::int64_t>(text->tokens().size());
-  double sum = static_cast<double>(tokens) * sizeof(std::int32_t);
-  for (const int order : kOrders) sum += NgramModel::bytes(tokens, vocabulary, order);
-  return sum;
-}
-
 }  // namespace thimble

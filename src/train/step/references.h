@@ -23,9 +23,6 @@ class ReferenceModels {
   // sequence; none without models.
   std::optional<References> losses(Split, std::int64_t count) const;
 
-  // Returns the bytes that it takes, at most; 0 for a task without a text.
-  static double bytes(const OpenConfig&);
-
  private:
   const Dataset& data_;
   std::int64_t counted_ = 0, of_ = 0;

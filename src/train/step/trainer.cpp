@@ -12,6 +12,7 @@
 #include "train/files/hash.h"
 #include "train/files/version.h"
 #include "train/step/cost.h"
+#include "train/step/micro_batch.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -1,5 +1,8 @@
 #include "train/files/memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -18,7 +21,7 @@ struct Machine {
     std::filesystem::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
   }
-  double available() const { return available_memory(1, root.path()); }
+  double available() const { return available_memory(root.path()); }
 
   TemporaryDirectory root;
 };
@@ -43,15 +46,33 @@ TEST_CASE("what the machine has left limits memory", "[files]") {
   CHECK(machine.available() == 2 * kMiB);
 }
 
-TEST_CASE("the least limit of the control groups counts", "[files]") {
+TEST_CASE("the least that control groups have left counts", "[files]") {
   const Machine machine;
   machine.write("proc/self/cgroup", "9:cpu,cpuacct:/a\n0::/user/session\n");
   machine.write("sys/fs/cgroup/user/memory.max", "5242880\n");
   CHECK(machine.available() == 5 * kMiB);
   machine.write("sys/fs/cgroup/user/session/memory.max", "4194304\n");
   CHECK(machine.available() == 4 * kMiB);
+  machine.write("sys/fs/cgroup/user/session/memory.current", "2097152\n");
+  CHECK(machine.available() == 2 * kMiB);
+  // What a group holds of files can be taken from it.
+  machine.write("sys/fs/cgroup/user/session/memory.stat",
+                "anon 1\nactive_file 524288\ninactive_file 524288\n");
+  CHECK(machine.available() == 3 * kMiB);
   machine.write("proc/meminfo", "MemAvailable:   2048 kB\n");
   CHECK(machine.available() == 2 * kMiB);
+}
+
+TEST_CASE("a limit of the process counts from what it has", "[files]") {
+  const Machine machine;
+  machine.write("proc/self/statm", "9999 1 1 1 0 256 0\n");
+  rlimit before{};
+  ::getrlimit(RLIMIT_DATA, &before);
+  rlimit lower = before;
+  lower.rlim_cur = rlim_t{1} << 40;
+  ::setrlimit(RLIMIT_DATA, &lower);
+  CHECK(machine.available() == (1 << 20) * kMiB - 256.0 * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  ::setrlimit(RLIMIT_DATA, &before);
 }
 
 TEST_CASE("the peak of memory rises with what is used", "[files]") {

@@ -17,10 +17,10 @@ using namespace thimble;
 namespace {
 
 // Returns the exit status and output of a shell script, without polling.
-std::pair<int, std::string> shell(const std::string& script) {
+std::pair<int, std::string> shell(const std::string& script, std::int64_t jobs = 1) {
   const TemporaryDirectory directory;
   const SignalQueue signals;
-  const pid_t child = start_process({"/bin/sh", "-c", script, "name"}, directory / "out");
+  const pid_t child = start_process({"/bin/sh", "-c", script, "name"}, directory / "out", jobs);
   siginfo_t info;
   ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
   const std::optional<int> status = exit_status(child);
@@ -50,16 +50,31 @@ TEST_CASE("a child is no process of the launcher of its parent", "[files]") {
   CHECK(seen == "SLURM_CONF=1\n");
 }
 
+TEST_CASE("jobs share the limit on data of their parent", "[files]") {
+  rlimit before{};
+  ::getrlimit(RLIMIT_DATA, &before);
+  rlimit lower = before;
+  lower.rlim_cur = rlim_t{400'000} << 10;
+  ::setrlimit(RLIMIT_DATA, &lower);
+  CHECK(shell("ulimit -d").second == "400000\n");
+  CHECK(shell("ulimit -d", 4).second == "100000\n");
+  ::setrlimit(RLIMIT_DATA, &before);
+}
+
 TEST_CASE("the rank of a process is that of its launcher", "[files]") {
   CHECK((launcher_rank().rank == 0 && launcher_rank().size == 1));
-  const std::pair<const char*, const char*> launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                                           {"PMI_RANK", "PMI_SIZE"},
-                                                           {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
-  for (const auto& [rank, size] : launchers) {
+  const std::array<const char*, 4> launchers[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "2"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "2(x1),1"}};
+  for (const auto& [rank, size, local, two] : launchers) {
     ::setenv(rank, "2", 1);
     CHECK(launcher_rank().size == 1);  // a task of a job array has a SLURM_PROCID too
     ::setenv(size, "3", 1);
-    CHECK((launcher_rank().rank == 2 && launcher_rank().size == 3));
+    CHECK((launcher_rank().rank == 2 && launcher_rank().size == 3 && launcher_rank().local == 1));
+    ::setenv(local, two, 1);
+    CHECK(launcher_rank().local == 2);
+    ::unsetenv(local);
     ::unsetenv(rank);
     ::unsetenv(size);
   }

@@ -8,7 +8,7 @@
 #include "thimble/train/json.h"
 #include "train/config/small_config.h"
 #include "train/files/thread_pool.h"
-#include "train/step/eval_sums.h"
+#include "train/step/micro_batch.h"
 #include "train/step/trainer.h"
 
 using namespace thimble;
@@ -79,40 +79,38 @@ TEST_CASE("logging heads takes another model and tape", "[train]") {
   CHECK(after.activations > before.activations);
 }
 
-TEST_CASE("an evaluation has no gradients, a check of the model's gradients is in double", "[train]") {
-  Config config = small_config();
-  const double count = step_cost(config).parameters;
-  const MemoryEstimate evaluation = evaluation_bound(config, 100'000);
-  CHECK(evaluation.parameters == kBytes * count + packed_bytes(config));
-  CHECK(evaluation.checkpoint == 3 * kBytes * count);
-  CHECK(evaluation.gradients + evaluation.optimizer == 0);
-  CHECK(evaluation.activations > 0);
-  const std::int64_t at_once = micro_batch(config.task.length);
-  CHECK(evaluation.sums == sizeof(EvalSums) * std::ceil(1e5 / static_cast<double>(at_once)));
-  CHECK(evaluation_bound(config, 200'000).sums > 1.9 * evaluation.sums);
-  CHECK(evaluation_bound(config, 100'000, true).sequences > 0);
+TEST_CASE("a check of the model's gradients is in double", "[train]") {
+  const double count = step_cost(small_config()).parameters;
   const MemoryEstimate check = model_check_memory(small_config());
   CHECK(check.parameters == 8 * count);
   CHECK(check.gradients == 8 * count);
   CHECK(check.activations > 0);
 }
 
-TEST_CASE("an estimate must fit, a bound twice over", "[train]") {
-  const MemoryEstimate memory = training_memory(small_config());
-  CHECK(memory_shortage(memory, memory.total()).empty());
-  CHECK_THAT(memory_shortage(memory, memory.total() - 1), StartsWith("this config needs about "));
-  CHECK(memory_shortage(memory, memory.total() / 2, true).empty());
-  CHECK_THAT(memory_shortage(memory, memory.total() / 2 - 1, true), StartsWith("this may need up to "));
+namespace {
+
+std::string refusal_of(const OpenConfig& config, double available) {
+  try {
+    require_fit(training_memory(config), available);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
 }
+
+}  // namespace
 
 TEST_CASE("a refusal gives the parts, what there is, and the keys that the largest part grows with",
           "[train]") {
+  const double needed = training_memory(small_config()).total();
+  CHECK(refusal_of(small_config(), needed).empty());
+  CHECK_THAT(refusal_of(small_config(), needed - 1), StartsWith("this config needs about "));
   Config config = small_config();
   config.train.precision = Precision::float32;
   config.model.d_model = 8192;
   config.model.d_ff = 8192;
   config.train.shards = 24;
-  const std::string message = memory_shortage(training_memory(config), 3.5 * (1 << 30));
+  const std::string message = refusal_of(config, 3.5 * (1 << 30));
   CAPTURE(message);
   CHECK_THAT(message, ContainsSubstring(" of memory, but only 3.5 GiB is left:\n"));
   CHECK_THAT(message, ContainsSubstring("\n  parameters        4.5 GiB\n"));
@@ -121,24 +119,22 @@ TEST_CASE("a refusal gives the parts, what there is, and the keys that the large
   CHECK_THAT(message, ContainsSubstring("\n  activations "));
   CHECK_THAT(message, ContainsSubstring("\nlower train.shards, "));
   config.train.shards = 1;
-  CHECK_THAT(memory_shortage(training_memory(config), 1), ContainsSubstring("\nlower model.d_model, "));
+  CHECK_THAT(refusal_of(config, 1), ContainsSubstring("\nlower model.d_model, "));
   config = small_config();
   config.task.length = 8192;
-  CHECK_THAT(memory_shortage(training_memory(config), 1),
-             ContainsSubstring("\nlower task.length, train.threads, "));
+  CHECK_THAT(refusal_of(config, 1), ContainsSubstring("\nlower task.length, train.threads, "));
   config = small_config();
   config.data.test = 1'000'000'000;
-  CHECK_THAT(memory_shortage(training_memory(config), 1),
-             ContainsSubstring("\nlower data.validation or data.test"));
+  CHECK_THAT(refusal_of(config, 1), ContainsSubstring("\nlower data.validation or data.test"));
 }
 
-TEST_CASE("bounds grow with what they are bounds of", "[train]") {
-  const Config config = rich_config();
-  const double few = inspection_bound(config, 10).total();
-  CHECK(inspection_bound(config, 1000).total() > few);
-  CHECK(inspection_bound(config, 10, 10).total() > few);
-  CHECK(inspection_bound(config, 10, 10, ReportOutput::json).total() >
-        inspection_bound(config, 10, 10).total());
-  CHECK(tracing_bound(config, 10).total() > tracing_bound(config).total());
-  CHECK(tracing_bound(writing_config(), 0, 8).total() > tracing_bound(writing_config()).total());
+TEST_CASE("attention weights that are kept must fit", "[train]") {
+  const Config config = small_config();
+  const auto cells = static_cast<double>(config.task.length * config.task.length);
+  const double weights = cells * static_cast<double>(config.model.layers * config.model.heads);
+  CHECK(attention_bytes(config, 10) == 10 * sizeof(double) * weights);
+  CHECK_NOTHROW(require_attention_fits(config, 10, 3, 30 * sizeof(double) * weights));
+  CHECK_THROWS_WITH(require_attention_fits(config, 10, 3, 30 * sizeof(double) * weights - 1),
+                    StartsWith("the attention weights of 10 sequences take ") &&
+                        EndsWith("; lower their number with --sequences or --examples"));
 }

@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "thimble/engine/random.h"
 #include "train/config/small_config.h"
-#include "train/step/cost.h"
+#include "train/step/micro_batch.h"
 #include "train/step/trainer.h"
 
 using namespace thimble;

@@ -64,23 +64,25 @@ NamedConfigs planned_configs() {
 }
 
 // Returns the bytes that a tape allocates in a pass.
-std::size_t bytes_taken(const Model& model, const Batch& batch, const PlanOptions& options) {
-  AlignedVector<Real> gradients(options.gradients ? model.parameters().size() : 0);
-  Tape tape(options.gradients ? Tape::Mode::training : Tape::Mode::inference);
+std::size_t bytes_taken(const Model& model, const Batch& batch, PlannedPass pass) {
+  const bool is_training = pass == PlannedPass::training;
+  AlignedVector<Real> gradients(is_training ? model.parameters().size() : 0);
+  Tape tape(is_training ? Tape::Mode::training : Tape::Mode::inference);
   tape.bind(model.parameters(), gradients);
   struct Observer : Hooks {
     bool may_replace(Site) const override { return false; }
   } observer;
-  const Var logits = model(tape, labeled_input(batch),
-                           {.training = options.dropout, .hooks = options.observed ? &observer : nullptr});
+  const Var logits =
+      model(tape, labeled_input(batch),
+            {.training = is_training, .hooks = pass == PlannedPass::observed ? &observer : nullptr});
   const Var loss = cross_entropy(logits, batch.row_labels);
-  if (options.gradients) tape.backward(loss, 1, Tape::RetainGrads::leaves);
+  if (is_training) tape.backward(loss, 1, Tape::RetainGrads::leaves);
   return tape.bytes();
 }
 
 Flops flops_of(const Config& config, std::string_view op) {
   Flops sum;
-  for (const OpCost& cost : plan_model(config, full_batch(config, 1), {.gradients = true}).ops) {
+  for (const OpCost& cost : plan_model(config, full_batch(config, 1), PlannedPass::training).ops) {
     if (cost.op != op) continue;
     sum.forward += cost.flops.forward;
     sum.backward += cost.flops.backward;
@@ -94,11 +96,7 @@ Config base_config() { return load_config(source_directory() + "/configs/bench/b
 }  // namespace
 
 TEST_CASE("a plan is what a pass takes, to the byte", "[train][slow]") {
-  const PlanOptions passes[] = {{.gradients = true, .dropout = true},
-                                {.dropout = true},
-                                {},
-                                {.gradients = true, .observed = true},
-                                {.observed = true}};
+  const PlannedPass passes[] = {PlannedPass::training, PlannedPass::inference, PlannedPass::observed};
   std::size_t configs_in_files = 0;
   for (const auto& [name, config] : planned_configs()) {
     CAPTURE(name);
@@ -109,10 +107,10 @@ TEST_CASE("a plan is what a pass takes, to the byte", "[train][slow]") {
     for (const std::int64_t sequences : {std::int64_t{1}, std::min<std::int64_t>(5, config.train.batch)}) {
       Batch batch;
       dataset.fill_step(0, config.train.batch, 0, sequences, batch);
-      for (const PlanOptions& options : passes) {
-        CAPTURE(sequences, options.gradients, options.dropout, options.observed);
-        const ModelPlan plan = plan_model(config, batch, options);
-        CHECK(plan.tape_bytes == static_cast<double>(bytes_taken(*model, batch, options)));
+      for (const PlannedPass pass : passes) {
+        CAPTURE(sequences, static_cast<int>(pass));
+        const ModelPlan plan = plan_model(config, batch, pass);
+        CHECK(plan.tape_bytes == static_cast<double>(bytes_taken(*model, batch, pass)));
         double sum = 0;
         for (const OpCost& op : plan.ops) sum += op.bytes;
         CHECK(sum == plan.tape_bytes);

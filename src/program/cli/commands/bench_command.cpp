@@ -2,12 +2,12 @@
 
 #include "program/bench/benchmark.h"
 #include "program/cli/cli.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
+#include "train/step/cost.h"
 
 namespace thimble::cli {
 

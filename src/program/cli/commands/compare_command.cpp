@@ -1,5 +1,4 @@
 #include "program/cli/cli.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/compare_table.h"
 #include "program/cli/text/progress_meter.h"
 #include "program/compare/page.h"
@@ -21,7 +20,6 @@ struct CompareArguments {
 int run(const CompareArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   CompareOptions options = arguments.options;
-  options.fits = require_bound_fits;
   const Comparison comparison = compare(arguments.runs, options);
   require_separate_outputs();
   warn_of_changes(comparison.changes);

@@ -47,24 +47,6 @@ void print_cost(const OpenConfig& config, std::string_view prefix) {
   for (std::string line; std::getline(lines, line);) print_out("{}{}\n", prefix, line);
 }
 
-// Returns the memory of training and bounds of that of the other commands that apply to the model, with their default
-// options: compare of two runs of the config.
-std::vector<std::pair<const char*, MemoryEstimate>> memory_by_command(const OpenConfig& config) {
-  const DataConfig sizes = split_sizes(config);
-  std::vector<std::pair<const char*, MemoryEstimate>> all{
-      {"train", training_memory(config)},
-      {"eval", evaluation_bound(config, std::max(sizes.validation, sizes.test))}};
-  if (!attention_layers(config.model).empty() && sizes.test > 0) {
-    const InspectOptions usual;
-    all.emplace_back("inspect",
-                     inspection_bound(config, std::min(usual.sequences, sizes.test), usual.examples));
-    all.emplace_back("compare",
-                     comparison_bound(config, config, std::min(CompareOptions().sequences, sizes.test)));
-  }
-  if (generates(config)) all.emplace_back("generate", tracing_bound(config));
-  return all;
-}
-
 void print_ops(const OpenConfig& config) {
   const StepCost step = step_cost(config);
   OpCost sum{.layer = "total", .op = "", .calls = 0, .bytes = 0, .flops = {}};
@@ -111,7 +93,7 @@ void add_config(Command& program) {
     return kDone;
   });
 
-  Command& cost = command.add_command("cost", "Estimate the FLOPs of training and the memory of commands");
+  Command& cost = command.add_command("cost", "Estimate the FLOPs and the memory of training");
   arguments->add_to(cost);
   output->add_to(cost);
   auto by_op = std::make_shared<bool>(false);
@@ -120,15 +102,9 @@ void add_config(Command& program) {
     const OpenConfig config = arguments->load();
     if (output->prints_text()) {
       print_cost(config, "");
-      print_out("memory of other commands, at most\n");
-      for (const auto& [name, memory] : memory_by_command(config))
-        if (name != std::string_view("train"))
-          print_out("  {:<14} {:>10}\n", name, format_bytes(memory.total()));
       if (*by_op) print_ops(config);
     }
-    Json json = cost_json(config);
-    for (const auto& [name, memory] : memory_by_command(config)) json["memory_of"][name] = to_json(memory);
-    output->write(json);
+    output->write(cost_json(config));
     return kDone;
   });
 

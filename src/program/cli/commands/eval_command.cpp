@@ -1,6 +1,5 @@
 
 #include "program/cli/cli.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/file.h"
@@ -48,9 +47,6 @@ int run(const EvalArguments& arguments) {
     const std::string name(split_name(split));
     std::vector<Prediction> predictions;
     const bool listed = !arguments.predictions.empty();
-    const std::int64_t size = split_sizes(model.config).size(split);
-    const bool is_limited = arguments.sequences > 0 && (size == 0 || arguments.sequences < size);
-    require_bound_fits(evaluation_bound(model.config, is_limited ? arguments.sequences : size, listed));
     const EvalResult report = evaluate(model, split, arguments.sequences, listed ? &predictions : nullptr);
     table += predictions_text(names, model.config.task, split, predictions);
     json[name] = to_json(report);

@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "program/cli/memory.h"
 #include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/progress_meter.h"
@@ -81,7 +80,6 @@ void run(GenerateArguments& arguments) {
   const bool prints = arguments.output.prints_text();
   Generation& how = arguments.how;
   const ModelSource model = arguments.model.open();
-  require_bound_fits(tracing_bound(model.config, 0, std::max(how.beams, how.samples)));
   const bool is_text = find_task(model.config.task.name).predicts_next;
   const Tokenization tokens = model.config.task.input_tokens();
   const bool has_lines = model.config.task.text.documents != TextForm::lines;

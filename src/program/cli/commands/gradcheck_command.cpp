@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "program/cli/cli.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/progress_meter.h"
 #include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/train.h"
+#include "train/step/cost.h"
 #include "train/step/gradcheck_json.h"
 
 namespace thimble::cli {

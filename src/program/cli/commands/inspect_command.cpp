@@ -2,7 +2,6 @@
 
 #include "inspect/effects/head_names.h"
 #include "program/cli/cli.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
@@ -12,6 +11,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/text/text.h"
+#include "train/step/cost.h"
 
 namespace thimble::cli {
 
@@ -31,8 +31,6 @@ struct InspectArguments {
 
   // Opens the model, and completes the options.
   ModelSource open();
-  // Returns the memory for that many sequences; is_report: the text and the JSON have the examples, too.
-  MemoryEstimate bound(const OpenConfig& config, std::int64_t sequences, bool is_report = false) const;
   // Returns the report, and prints what is left out of it.
   InspectReport report(const ModelSource& opened) const;
 };
@@ -49,18 +47,9 @@ ModelSource InspectArguments::open() {
   return opened;
 }
 
-MemoryEstimate InspectArguments::bound(const OpenConfig& config, std::int64_t sequences,
-                                       bool is_report) const {
-  constexpr std::int64_t kSteps = 20;  // of a series of checkpoints
-  std::int64_t examples = is_report || options.page ? options.examples : 0;
-  if (options.page && config.train.checkpoint_series) examples += kSteps * kSeriesExamples;
-  const ReportOutput kind = !output.json.empty() ? ReportOutput::json
-                            : options.page       ? ReportOutput::page
-                                                 : ReportOutput::none;
-  return inspection_bound(config, std::min(sequences, split_sizes(config).test), examples, kind);
-}
-
 InspectReport InspectArguments::report(const ModelSource& opened) const {
+  const std::int64_t most = std::min(options.sequences, split_sizes(opened.config).test);
+  require_attention_fits(opened.config, std::min(options.examples, most));
   InspectReport report = inspect(opened, options);
   show_remarks(report.timeline.remarks);
   return report;
@@ -69,8 +58,6 @@ InspectReport InspectArguments::report(const ModelSource& opened) const {
 int run_inspect(InspectArguments& arguments) {
   const ModelSource model = arguments.open();
   arguments.options.json = !arguments.output.json.empty();
-  const std::int64_t sequences = arguments.options.sequences;
-  require_bound_fits(arguments.bound(model.config, sequences, true));
   const InspectReport report = arguments.report(model);
   if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
   if (arguments.output.prints_text()) print_report(report, arguments.heads);
@@ -82,10 +69,7 @@ int run_trace(InspectArguments& arguments) {
   const std::string text = arguments.model.take_subject("TEXT");
   arguments.model.require_one_text(text, "thimble trace RUN");
   const ModelSource model = arguments.open();
-  const bool has_page = !arguments.html.empty();
-  require_bound_fits(has_page ? arguments.bound(model.config, arguments.options.sequences)
-                              : tracing_bound(model.config));
-  if (has_page) {
+  if (!arguments.html.empty()) {
     const ForwardTrace own = trace_input(model, text);
     write_result(arguments.html, html_page(arguments.report(model), &own));
   }
@@ -106,8 +90,6 @@ int run_patch(InspectArguments& arguments) {
         "{0} {1}: a pair is given by options; for these test sequences: --clean {0} --corrupted {1}", pair[0],
         pair[1]));
   const ModelSource model = arguments.open();
-  require_bound_fits(
-      arguments.bound(model.config, std::max({arguments.options.sequences, arguments.pairs, kCandidates})));
   const auto write_page = [&](const char* name, const auto& report) {
     if (!arguments.html.empty())
       write_result(arguments.html, html_page(arguments.report(model), nullptr, {{name, to_json(report)}}));
@@ -128,10 +110,8 @@ int run_patch(InspectArguments& arguments) {
 int run_ablate(InspectArguments& arguments) {
   const std::string names = arguments.model.take_subject("HEADS");
   const ModelSource model = arguments.open();
-  const std::int64_t sequences = arguments.options.sequences;
-  require_bound_fits(arguments.bound(model.config, sequences));
   const std::vector<HeadId> set = parse_heads(names, attention_layers(model.config.model));
-  show_ablation(ablate(model, set, sequences), model.config, arguments.output);
+  show_ablation(ablate(model, set, arguments.options.sequences), model.config, arguments.output);
   return kDone;
 }
 

@@ -1,13 +1,13 @@
 #include <filesystem>
 
 #include "inspect/timeline/head_log.h"
-#include "program/cli/memory.h"
 #include "program/cli/text/progress.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
+#include "train/step/cost.h"
 
 namespace thimble::cli {
 

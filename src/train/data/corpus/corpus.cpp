@@ -224,17 +224,6 @@ std::string Corpus::where_document(std::uint32_t i) const {
   return fmt::format("{}:{}", given_[file_of(i)].name, lines_[i]);
 }
 
-double Corpus::bytes() const {
-  // While documents are ordered, their numbers by split are there, too; while windows are, their hashes.
-  constexpr std::size_t kNumber = sizeof(std::uint32_t), kHash = sizeof(std::uint64_t);
-  const std::size_t ordered_windows = is_stream() ? static_cast<std::size_t>(rows() - splits_[0]) : 0,
-                    documents = ends_.size() * (3 * kNumber + kHash) +
-                                (order_.size() + rows_.size() + ordered_windows) * kNumber +
-                                ordered_windows * 2 * kHash;
-  return static_cast<double>(narrow_.size() + 2 * wide_.size() + documents +
-                             tokens_.size() * sizeof(std::string));
-}
-
 void Corpus::check(Layout layout) const {
   if (layout == Layout::position) return;
   throw DataError(fmt::format(

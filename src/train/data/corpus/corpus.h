@@ -57,7 +57,6 @@ class Corpus : public FileSource {
   void check(Layout) const override;
   std::string_view row_name() const override { return is_stream() || !rows_.empty() ? "window" : "document"; }
   std::vector<std::string> remarks(std::int64_t train = kAll) const override;
-  double bytes() const override;
 
  private:
   struct Range {

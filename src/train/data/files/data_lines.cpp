@@ -38,7 +38,7 @@ void for_lines(const DataText& file, Lines lines, DataFile& source,
                const std::function<bool()>& takes_blanks) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   LineReader reader = file.file ? LineReader(*file.file) : LineReader(file.text);
-  ProgressCounter progress("reading data", static_cast<double>(reader.total()));
+  ProgressCounter progress(kReadingData, static_cast<double>(reader.total()));
   const bool in_parts = lines == Lines::parts || lines == Lines::bytes;
   std::size_t number = 0, blank = 0, filled = 0;  // blank: the number of the first of the last blank lines
   bool readable = true, first = true, complete = true;

@@ -179,14 +179,6 @@ void Table::vary(SampleRng& rng, Example& out) const {
   if (per_position) put(out.target, other.target);
 }
 
-double Table::bytes() const {
-  const std::size_t numbers = ids_.size() + ends_.size() + lines_.size() + order_.size();
-  const std::size_t of_reading =
-      lines_.size() * (2 * sizeof(std::uint64_t) + sizeof(std::uint32_t));  // hashes, rows by split
-  return static_cast<double>(numbers * sizeof(std::uint32_t) + of_reading +
-                             tokens_.size() * sizeof(std::string));
-}
-
 std::optional<Layout> Table::suitable_layout() const {
   if (suits_sequence_) return Layout::sequence;
   if (suits_position_) return Layout::position;

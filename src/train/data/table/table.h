@@ -64,7 +64,6 @@ class Table : public FileSource {
   std::string_view row_name() const override { return "line"; }
   // Returns also what was left out, replaced, or never occurs in the rows that are trained on.
   std::vector<std::string> remarks(std::int64_t train = kAll) const override;
-  double bytes() const override;
   const TableCounts& counts() const { return counts_; }
 
   std::uint32_t stored_of(std::int64_t row) const override { return order_[static_cast<std::size_t>(row)]; }
