@@ -49,7 +49,7 @@ std::string read_file(const std::filesystem::path& path,
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 // Returns whether write_output() writes to what stands at the path instead of replacing it: a pipe, a character
-// device such as a terminal or /dev/null, or what this process has open for writing (/dev/fd/N).
+// device such as a terminal or /dev/null, or an open descriptor (/dev/stderr, /dev/fd/N).
 bool is_stream(const std::filesystem::path& path);
 
 // Returns whether the path is another name of what standard output writes to, such as /dev/stdout.
@@ -57,17 +57,11 @@ bool is_standard_output(const std::filesystem::path& path);
 
 // Writes a file that the user named: as it is to a stream, elsewhere as write_file() does, following symbolic
 // links. Waits until a named pipe has a reader; one whose reader is gone ends the process, see
-// end_if_broken_pipe(). Throws FileError also for a file that this process has read, or written as an output.
+// end_if_broken_pipe().
 void write_output(const std::filesystem::path& path, std::string_view content);
 
 // Ends the process by SIGPIPE, even if that is ignored, if the error is EPIPE: the reader of a pipe is gone.
 void end_if_broken_pipe(int error);
-
-// Returns whether this process has read the file, or written it with write_output(), under whatever name.
-bool is_known(const std::filesystem::path& path);
-
-// Makes is_known() false for every file. For what was read only to find out what it is.
-void forget_known_files();
 
 // Returns where the symbolic links at the path lead; the path itself where there is none.
 std::filesystem::path followed(const std::filesystem::path& path);

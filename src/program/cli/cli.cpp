@@ -87,7 +87,7 @@ void show_remarks(const std::vector<std::string>& remarks) {
 ModelSource ModelArguments::open() const {
   const auto warned = [this](ModelSource model) {
     if (threads >= 0) model.config.train.threads = threads;
-    require_separate_outputs();
+    require_no_outputs(model.config);
     warn_of_changes(model.changes);
     show_remarks(model.remarks);
     return model;
@@ -117,7 +117,11 @@ void ConfigArguments::add_to(Command& command, bool required) {
       .value_name("key=value", Value::key);
 }
 
-OpenConfig ConfigArguments::load() const { return finished(open_config(file, overrides)); }
+OpenConfig ConfigArguments::load() const {
+  const ResolvedConfig resolved = load_config(file, overrides);
+  require_no_outputs(resolved.files);
+  return finished(open_data(resolved));
+}
 
 OpenConfig ConfigArguments::load(const RunDirectory& run) const {
   run.require_run();
@@ -125,7 +129,7 @@ OpenConfig ConfigArguments::load(const RunDirectory& run) const {
 }
 
 OpenConfig ConfigArguments::finished(OpenConfig config) const {
-  require_separate_outputs();
+  require_no_outputs(config);
   if (threads >= 0) config.train.threads = threads;
   return config;
 }

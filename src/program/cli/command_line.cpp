@@ -222,6 +222,7 @@ std::string Command::explain(const CLI::ParseError& e) const {
 
 void Command::check_outputs() const {
   std::vector<NamedPath> outputs, directories;
+  std::vector<std::string> inputs;
   for (const Option& option : options_) {
     if (option.text_ == nullptr) continue;
     const Value kind = option.kind_;
@@ -231,8 +232,11 @@ void Command::check_outputs() const {
     else if (kind == Value::directory || kind == Value::run || kind == Value::new_run ||
              kind == Value::new_sweep)
       directories.push_back({option.parsed_->get_name(), *option.text_, kind});
+    else if (kind == Value::config || kind == Value::file)
+      inputs.push_back(*option.text_);
   }
   declare_outputs(outputs, directories);
+  require_no_outputs(inputs);
 }
 
 int Command::run(int argc, char** argv) {

@@ -7,6 +7,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/run_directory.h"
+#include "thimble/train/source.h"
 #include "train/files/text/text.h"
 
 namespace thimble::cli {
@@ -36,20 +37,6 @@ struct Owner {
   bool writes(const fs::path& file) const {
     const fs::path relative = file.lexically_relative(directory);
     return sweeps ? is_of_sweep(relative) : RunDirectory::has_name(relative);
-  }
-
-  // Returns whether the path is a file of the directory or another name of one.
-  bool has(const fs::path& path) const {
-    std::error_code error;
-    const auto is_same = [&](const fs::path& file) {
-      return writes(file) &&
-             (file == path || (fs::is_regular_file(path, error) && fs::equivalent(path, file, error)));
-    };
-    if (is_same(path)) return true;
-    for (const fs::path& folder : {directory, directory / "checkpoints", directory / "runs"})
-      for (const auto& entry : fs::directory_iterator(folder, error))
-        if (is_same(entry.path())) return true;
-    return false;
   }
 };
 
@@ -88,19 +75,26 @@ void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<Na
     for (const NamedPath& directory : directories)
       if (directory.kind != Value::run) require_other(directory);
     for (const Owner& owner : owners_of(path, directories))
-      require<ConfigError>(!owner.has(path), "{} {}: is a file of the {} {}; choose another file",
+      require<ConfigError>(!owner.writes(path), "{} {}: is a file of the {} {}; choose another file",
                            output.option, printable(output.path), owner.sweeps ? "sweep" : "run",
                            owner.directory.string());
   }
-  forget_known_files();
 }
 
-void require_separate_outputs() {
+void require_no_outputs(const std::vector<std::string>& inputs) {
+  std::error_code none;
   for (const NamedPath& output : declared)
-    require<ConfigError>(
-        !is_known(output.path),
-        "{} {}: is an input of this command, which the result would replace; choose another file",
-        output.option, printable(output.path));
+    for (const std::string& input : inputs)
+      require<ConfigError>(
+          !fs::equivalent(output.path, input, none),
+          "{} {}: is an input of this command, which the result would replace; choose another file",
+          output.option, printable(output.path));
+}
+
+void require_no_outputs(const OpenConfig& config) {
+  if (config.source == nullptr) return;
+  for (const DataFile& file : config.source->files())
+    require_no_outputs({file.moved.empty() ? file.path : file.moved});
 }
 
 bool standard_output_is_taken() {

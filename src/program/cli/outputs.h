@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "program/cli/command_line.h"
+#include "thimble/train/config.h"
 
 namespace thimble::cli {
 
@@ -21,9 +22,10 @@ struct NamedPath {
 // a run or sweep has, or that this command will write to its own.
 void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<NamedPath>& directories);
 
-// Throws ConfigError if an output is a file that the program has read since they were declared, under whatever
-// name. Call it when the inputs are open, before any work.
-void require_separate_outputs();
+// Throw ConfigError if an output is one of these inputs, or a data file of the config, under whatever name. Call them
+// before any work.
+void require_no_outputs(const std::vector<std::string>& inputs);
+void require_no_outputs(const OpenConfig&);
 
 // Returns whether an output is standard output, which then has nothing else.
 bool standard_output_is_taken();

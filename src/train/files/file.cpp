@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <mutex>
-#include <set>
 
 #include "thimble/engine/error.h"
 #include "train/files/text/text.h"
@@ -27,28 +25,6 @@ namespace {
 [[noreturn]] void fail(const fs::path& path, const char* what, int error) {
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, system_message(error)));
 }
-
-// The files that this process has read, by device and inode, and those that it wrote as outputs.
-class KnownFiles {
- public:
-  void add(const struct stat& status) {
-    const std::lock_guard guard(mutex_);
-    files_.emplace(status.st_dev, status.st_ino);
-  }
-  bool contains(const struct stat& status) const {
-    const std::lock_guard guard(mutex_);
-    return files_.contains({status.st_dev, status.st_ino});
-  }
-  void clear() {
-    const std::lock_guard guard(mutex_);
-    files_.clear();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::set<std::pair<dev_t, ino_t>> files_;
-};
-KnownFiles known_files;
 
 std::int64_t time_of(const struct stat& status) {
   return status.st_mtim.tv_sec * INT64_C(1'000'000'000) + status.st_mtim.tv_nsec;
@@ -79,31 +55,21 @@ int write_all(int descriptor, std::string_view content) {
   return 0;
 }
 
-// Returns whether the descriptor is open for writing to the file.
-bool writes_to(int descriptor, const struct stat& file) {
-  struct stat status {};
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && ::fstat(descriptor, &status) == 0 &&
-         status.st_dev == file.st_dev && status.st_ino == file.st_ino;
-}
-
-// Returns a descriptor that this process has open for writing to the file, or -1.
-int open_descriptor(const struct stat& file) {
-  if (writes_to(STDOUT_FILENO, file)) return STDOUT_FILENO;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator("/proc/self/fd", none))
-    if (const auto number = parse_number<std::int64_t>(entry.path().filename().string());
-        number && writes_to(static_cast<int>(*number), file))
-      return static_cast<int>(*number);
-  return -1;
+// Returns the descriptor that a path names and that is open for writing, or -1: /dev/stderr, /dev/fd/N.
+int named_descriptor(const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  const bool has_number = folder == "/dev/fd" || folder == "/proc/self/fd";
+  const auto number = has_number ? parse_number<std::int64_t>(path.filename().string())
+                                 : std::optional<std::int64_t>(path == "/dev/stderr" ? STDERR_FILENO : -1);
+  const int descriptor = static_cast<int>(number.value_or(-1)), flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY ? descriptor : -1;
 }
 
 void write_stream(const fs::path& path, std::string_view content) {
-  struct stat status {};
-  const int inherited = ::stat(path.c_str(), &status) == 0 ? open_descriptor(status) : -1;
-  const int descriptor = inherited >= 0 ? inherited : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  const int named = named_descriptor(path);
+  const int descriptor = named >= 0 ? named : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   const int error = descriptor < 0 ? errno : write_all(descriptor, content);
-  if (inherited < 0 && descriptor >= 0) ::close(descriptor);
+  if (named < 0 && descriptor >= 0) ::close(descriptor);
   end_if_broken_pipe(error);
   if (error != 0) fail(path, "cannot be written", error);
 }
@@ -147,7 +113,6 @@ InputFile::InputFile(const fs::path& path) : path_(path), descriptor_(open_regul
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
   written_ = time_of(status);
-  known_files.add(status);
 }
 
 bool InputFile::has_changed() const {
@@ -184,28 +149,23 @@ std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
   return content;
 }
 
-bool is_known(const fs::path& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && known_files.contains(status);
-}
-
 void end_if_broken_pipe(int error) {
   if (error != EPIPE) return;
   std::signal(SIGPIPE, SIG_DFL);
   std::raise(SIGPIPE);
 }
 
-void forget_known_files() { known_files.clear(); }
-
 bool is_stream(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 &&
-         (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode) || open_descriptor(status) >= 0);
+         (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode) || named_descriptor(path) >= 0);
 }
 
 bool is_standard_output(const fs::path& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && writes_to(STDOUT_FILENO, status);
+  struct stat there {
+  }, output{};
+  return ::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+         there.st_dev == output.st_dev && there.st_ino == output.st_ino;
 }
 
 fs::path followed(const fs::path& path) {
@@ -233,19 +193,13 @@ void require_writable(const fs::path& path) {
     const NewFile probe(followed(path));
     return;
   }
-  struct stat status {};
-  const bool opened = ::stat(path.c_str(), &status) == 0 && open_descriptor(status) >= 0;
-  if (!opened && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+  if (named_descriptor(path) < 0 && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
     fail(path, "cannot be written", errno);
 }
 
 void write_output(const fs::path& path, std::string_view content) {
-  require<FileError>(!is_known(path), "{}: is an input or another output of this command; {}", path.string(),
-                     "choose another file");
   if (is_stream(path)) return write_stream(path, content);
   write_file(followed(path), content);
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) known_files.add(status);
 }
 
 NewFile::NewFile(const fs::path& path) : path_(path) {

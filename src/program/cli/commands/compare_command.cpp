@@ -21,7 +21,6 @@ int run(const CompareArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
   CompareOptions options = arguments.options;
   const Comparison comparison = compare(arguments.runs, options);
-  require_separate_outputs();
   warn_of_changes(comparison.changes);
   show_remarks(comparison.remarks);
   if (!arguments.html.empty()) write_result(arguments.html, compare_page(comparison));

@@ -83,8 +83,9 @@ void add_config(Command& program) {
   output->add_to(show);
   show.action([arguments, output] {
     const ResolvedConfig resolved = load_config(arguments->file, arguments->overrides);
+    require_no_outputs(resolved.files);
     const OpenConfig config = open_data(resolved);
-    require_separate_outputs();
+    require_no_outputs(config);
     if (output->prints_text()) {
       print_out("{}", narrowed(to_annotated_yaml(resolved), line_width(1)));
       print_cost(config, "# ");

@@ -182,7 +182,7 @@ int run(const SweepArguments& arguments) {
   if (rank.rank > 0) return help_rank_0(arguments, options);
   const ProgressMeter meter(arguments.output.quiet);
   const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
-  require_separate_outputs();
+  require_no_outputs({sweep.config});
   SweepProgress progress(sweep, arguments.output.quiet);
   options.observer = &progress;
   const SweepResult result = run_sweep(sweep, options);

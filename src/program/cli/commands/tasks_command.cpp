@@ -53,7 +53,7 @@ void print_sequences(const TasksArguments& arguments) {
   if (!arguments.name.empty())
     overrides.insert(overrides.begin(), arguments.name);  // with --config, NAME is an override
   const OpenConfig config = open_config(arguments.config, overrides);
-  require_separate_outputs();
+  require_no_outputs(config);
   const Dataset data = make_dataset(config);
   const Names& names = data.names();
   Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},
