@@ -22,12 +22,16 @@ bool is_leftover(const fs::path& path) {
          path.extension() == ".tmp";
 }
 
-// Returns whether the directory is empty except for its lock, or with `resume` for what a run creates before
-// its data.json.
-bool is_unused(const fs::path& directory, bool resume) {
+// Returns whether the directory is empty except for its lock, or with `resume` for what a run of the config creates
+// before its data.json.
+bool is_unused(const fs::path& directory, bool resume, const Config& config) {
+  const auto is_begun = [&](const fs::path& path) {  // a run that was killed after it had written its config
+    return path.filename() == kRunConfig && read_file(path) == to_yaml(config);
+  };
   return fs::is_directory(directory) &&
          std::ranges::all_of(fs::directory_iterator(directory), [&](const auto& entry) {
-           return resume ? is_leftover(entry.path()) : entry.path().filename() == DirectoryLock::kFile;
+           return resume ? is_leftover(entry.path()) || is_begun(entry.path())
+                         : entry.path().filename() == DirectoryLock::kFile;
          });
 }
 
@@ -93,7 +97,7 @@ bool RunWriter::lock(bool resume) {
     return true;
   };
   const auto require_unused = [&] {
-    require<CheckpointError>(is_unused(directory, resume),
+    require<CheckpointError>(is_unused(directory, resume, config_),
                              "{}: exists and is not an empty directory; choose another with --out{}",
                              directory.string(), run_.is_run() ? ", or resume this run with --resume" : "");
   };
@@ -204,6 +208,10 @@ void RunWriter::begin() {
     remove_temporary_files(directory);
     remove_temporary_files(directory / kRunCheckpoints);
     for (const fs::path& path : aside_) fs::rename(path, unused_name(path.string() + ".damaged"));
+    // First, as a directory with data.json is a run, which needs a config.
+    const fs::path config = run_.config_path();
+    if (!fs::exists(config) || !differences(run_.config(), config_, "", "").empty())
+      write_file(config, to_yaml(config_));
     const Json now = to_json(data_, directory);
     const fs::path data = directory / kDataRecord;
     if (!fs::exists(data) || canonical_text(to_json(run_.data(), directory)) != canonical_text(now)) {
@@ -211,9 +219,6 @@ void RunWriter::begin() {
       record.update(now);
       write_file(data, json_text(record, 2, Json::error_handler_t::replace) + "\n");
     }
-    const fs::path config = run_.config_path();
-    if (!fs::exists(config) || !differences(run_.config(), config_, "", "").empty())
-      write_file(config, to_yaml(config_));
   });
 }
 
