@@ -83,7 +83,10 @@ rejects tests/planted.cpp '#include "../catch.h"' 1 "no .. in include paths"
 mkdir -p "$tree/src/engine/core"
 for rest in {1..3}; do echo 'int x;' >"$tree/src/engine/core/random_$rest.cpp"; done
 echo '#pragma once' >"$tree/src/engine/core/random.h"
+accepts scripts/floors.txt $'floor engine 4\ncore\nwhole 4'
+echo $'// A comment costs nothing.\n\n  // nor does a blank line' >"$tree/src/engine/core/random_4.cpp"
 accepts scripts/floors.txt $'floor engine 4\ncore'
+rejects scripts/floors.txt $'whole 3\nfloor engine 4\ncore' 1 "all floors have 4 lines, at most 3"
 rejects scripts/floors.txt $'# rooms\nfloor engine 3\ncore' 2 "floor engine has 4 lines, at most 3"
 accepts src/engine/README.md '# The engine: 54 lines'
 rejects src/engine/README.md $'\n55 lines' 2 "floor engine: 55 lines, there are 4"
@@ -91,6 +94,30 @@ rejects src/addons/README.md '51 lines' 1 "floor addons: 51 lines, there are 0"
 rejects README.md $'[engine](src/engine/README.md) 54, [training](src/train/README.md)\n[x](src/train/README.md) 1,051' 2 "floor train: 1051 lines, there are 0"
 accepts README.md '[engine](src/engine/README.md) 54, [training](src/train/README.md)'
 rm -r "$tree/src/engine"
+
+# The rules of commits, in a history of its own.
+history=$(mktemp -d)
+trap 'rm -rf "$tree" "$history"' EXIT
+git -C "$history" init -q
+mkdir "$history/scripts"
+cp "$source/scripts/check_commits.sh" "$history/scripts"
+commit() {  # LIMIT MESSAGE: a commit in which the engine may have that many lines
+  printf 'whole 90\nfloor engine %s\n' "$1" >"$history/scripts/floors.txt"
+  git -C "$history" add . && git -C "$history" -c user.name=t -c user.email=t@t commit -qm "$2" --allow-empty
+}
+commits() {  # STATUS PATTERN: what the check says of the last commit
+  local output status=0
+  output=$("$history/scripts/check_commits.sh" HEAD~ 2>&1) || status=$?
+  [[ $status == "$1" ]] && grep -qE -- "$2" <<<"$output" || fail "commits: status $status, not $1, or no match for $2: $output"
+  plants=$((plants + 1))
+}
+commit 40 'begin'
+commit 40 "$(printf 'x%.0s' {1..72})" && commits 0 '^commits: ok \(1\)$'
+commit 40 "$(printf 'x%.0s' {1..73})" && commits 1 ': the subject has 73 characters; at most 72$'
+commit 45 'Raise' && commits 1 ': raises the limit of engine by 5; say in the body: floor engine \+5: FEATURE'
+commit 50 $'Raise\n\nfloor engine +4: arrays, in place of --npy' && commits 1 'raises the limit of engine by 5'
+commit 55 $'Raise\n\nfloor engine +5: arrays, in place of --npy' && commits 0 ok
+commit 30 'Lower' && commits 0 ok
 
 # Names of sources, and how many of them.
 rejects src/engine/core/unnamed.cpp 'int x;' 1 "no header of its room has its name"
