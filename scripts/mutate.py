@@ -1,38 +1,44 @@
 #!/usr/bin/env python3
 """Tries small wrong changes to the code, one at a time, and reports which of them no test notices.
 
-usage: scripts/mutate.py [--check] [--build DIR] [--again] [FILTER...]
+usage: scripts/mutate.py [--seed N] FILE...      makes changes of files under src/ (made_changes.py says which)
+       scripts/mutate.py [--seed N] --diff BASE  makes changes of the lines under src/ that differ from commit BASE
+       scripts/mutate.py --list [--again] [FILTER...]
+       scripts/mutate.py --check
 
-The changes are in tests/mutations.txt, which explains its format. --check only verifies that list: every change has its
-place in the code, once, and its tests exist. FILTER keeps the changes of files whose path contains it.
+Of the changes made, at most 200 are tried, drawn by the seed. They are tried with the tests that mention the file: those
+with its name, then those that include its header and use a function or class that it defines; for the program, with
+the shell test `cases` too.
+--list tries the changes in tests/mutations.txt, which explains its format; FILTER keeps those of files whose path contains
+it. Results are appended to DIR/mutations/results.txt as they come; changes that have one are skipped next time, unless
+--again is given. --check only verifies that list: every change has its place in the code, once, and its tests exist.
 
 The sources are never edited: copies are, in DIR/mutations. A copy holds all changes of its file, each behind the
 environment variable THIMBLE_MUTATION, so that one compilation and one link serve many changes. The object files and the
-tests come from DIR, build/release by default, which is first built from the commit that is checked out. Results are
-appended to DIR/mutations/results.txt as they come; changes that have one are skipped next time, unless --again is
-given.
+tests come from DIR, build/release by default (--build), which is first built from the commit that is checked out.
 The status is 1 if a change survived that the list does not call equivalent."""
 import argparse
-import hashlib
-import json
 import os
 import pathlib
+import random
 import re
-import shlex
 import subprocess
 import sys
-import tempfile
+import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from made_changes import code_of, made_changes
+from mutated_build import LINKED, ROOT, Builder
+
 LIST = ROOT / "tests/mutations.txt"
-LEAST = 200
-# Compiled for one CPU, this one, without fused operations where the code has none.
-FASTER = ("-O1", "-w", "-DHWY_COMPILE_ONLY_STATIC", "-march=native", "-ffp-contract=off")
-LINKED = ("unit_common", "unit_f32", "unit_cluster", "thimble_program")
+LEAST = 300
+MOST = 200
+TESTED = ("engine", "train", "inspect", "program", "addons/cluster")
 CHANGE = re.compile(r"\{\{(.*?) => (.*?)\}\}")
 
 
 class Change:
+    is_condition = False
+
     def __init__(self, line, path, tests, text):
         self.line, self.path, self.tests, self.text = line, path, tests, text
         self.equivalent = None
@@ -52,6 +58,23 @@ class Change:
         if len(found) != 1:
             raise ValueError(f"{LIST.name}:{self.line}: {self.path} has {len(found)} places for this, not 1: {self.text}")
         return found[0].span("old")
+
+
+class Made(Change):
+    def __init__(self, path, source, made):
+        at, self.begin, self.end, self.new, self.is_condition = made
+        self.path, self.line, self.equivalent = path, source.count("\n", 0, at) + 1, None
+        old, new = (" ".join(text.split()) for text in (source[self.begin:self.end], self.new))
+        self.key = f"{path}:{self.line}: {{{{{old} => {new}}}}}"
+
+    def span(self, source):
+        return self.begin, self.end
+
+
+def applied(change, source):
+    """The changed source, in one spacing."""
+    begin, end = change.span(source)
+    return " ".join((source[:begin] + change.new + source[end:]).split())
 
 
 def read_changes():
@@ -88,165 +111,54 @@ def check(changes):
     return problems
 
 
-def guarded(source, numbered):
-    """The source with each change behind its number; a change of statements becomes an if, of an expression a ?:."""
-    places = []  # [begin, end, changes], those of changes within each other merged
-    for number, change in sorted(numbered, key=lambda c: (c[1].span(source)[0], -c[1].span(source)[1])):
-        begin, end = change.span(source)
-        if not places or begin >= places[-1][1]:
-            places.append([begin, end, []])
-        elif end > places[-1][1]:
-            raise ValueError(f"{LIST.name}:{change.line}: begins within another change and ends outside of it")
-        places[-1][2].append((number, begin, end, change))
-    for begin, end, changes in reversed(places):
-        text = source[begin:end]
-        for number, first, last, change in changes:
-            new = source[begin:first] + change.new + source[last:end]
-            test = f"thimble_mutation == {number}"
-            if source[begin:end].endswith((";", "}")):
-                text = f"if ({test}) {{ {new} }} else {{ {text} }}"
-            else:
-                text = f"({test} ? ({new}) : ({text}))"
-        source = source[:begin] + text + source[end:]
-    return "extern int thimble_mutation;\n" + source
+def tests_of(path):
+    """The tests of a source: those with its name, then those that include its header and use what it defines; those of its
+    room if there are none; of the program, the shell test `cases` last."""
+    name, (_, floor, room, *_) = pathlib.PurePath(path).stem.removesuffix("-inl"), path.split("/")
+    source = (ROOT / path).read_text()
+    headers = [h for h in re.findall(r'^#include "(.*)"', source, re.MULTILINE)
+               if f"{name}_".startswith(pathlib.PurePath(h).stem + "_")] + [path.removeprefix("src/")]
+    code = code_of(source)
+    defined = set(re.findall(r"^(?:[\w:<>,&* ]*[ *&])?([A-Za-z]\w*)(?:::~?\w+)*\(", code, re.MULTILINE))
+    defined.update(re.findall(r"^(?:class|struct) (\w+)", code, re.MULTILINE))
+    named, others, near = [], [], []
+    for file in sorted(f for part in TESTED for f in (ROOT / "tests" / part).rglob("*_test.cpp")):
+        text, test = file.read_text(), str(file.relative_to(ROOT / "tests").with_suffix(""))
+        own = file.stem.removesuffix("test")
+        if test.startswith(floor + "/") and (own.startswith(name + "_") or f"{name}_".startswith(own)):
+            named.append(test)
+        elif any(f'#include "{h}"' in text for h in headers) and defined & set(re.findall(r"\w+", text)):
+            others.append(test)
+        elif test.startswith(f"{floor}/{room}/"):
+            near.append(test)
+    return named, others if named or others else near, ["cases"] * (floor == "program")
 
 
-def headers_of(path):
-    """The headers of src that a source includes, directly or through others."""
-    found = set()
-    for name in re.findall(r'^#include "(.*)"', (ROOT / path).read_text(), re.MULTILINE):
-        header = f"src/{name}"
-        if header.endswith(".h") and (ROOT / header).exists():
-            found |= {header} | headers_of(header)
-    return found
+def changed_lines(base):
+    """The lines of sources under src that differ from a commit, by path."""
+    lines, path = {}, None
+    diff = subprocess.run(["git", "diff", "-U0", "--no-ext-diff", base, "--", "src"], cwd=ROOT, text=True,
+                          capture_output=True, check=True).stdout
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ b/")
+        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first = int(found[1])
+            lines.setdefault(path, set()).update(range(first, first + int(found[2] or 1)))
+    return {path: lines[path] for path in sorted(lines) if path.endswith((".cpp", ".h"))}
 
 
-def sources_with(headers):
-    """The sources that include one of these headers."""
-    sources = (str(f.relative_to(ROOT)) for f in (ROOT / "src").rglob("*.cpp"))
-    return {source for source in sources if headers_of(source) & headers} if headers else set()
-
-
-class Builder:
-    def __init__(self, build):
-        self.build, self.work = build, build / "mutations"
-        self.work.mkdir(exist_ok=True)
-        self.commands = json.loads((build / "compile_commands.json").read_text())
-
-    def run(self, command, **options):
-        return subprocess.run(command, cwd=self.build, capture_output=True, text=True, **options)
-
-    def kind(self, path):
-        """The target whose compile options a source needs."""
-        if "/tasks/" in path:
-            return "thimble_train_tasks"
-        kind = "f32" if re.search(r"THIMBLE_PRECISION|<Real>\(", (ROOT / path).read_text()) else "common"
-        return f"thimble_{path.split('/')[1]}_{kind}"
-
-    def units(self, paths):
-        """Sources to compile as one: those of a room, but for kernels and tasks."""
-        units = {}
-        for path in paths:
-            room = path.split("/")[2]
-            alone = room == "kernels" or "/tasks/" in path
-            units.setdefault((self.kind(path), path if alone else room), []).append(path)
-        return units
-
-    def write_headers(self, copies):
-        """Puts changed headers, and no others, where compile() looks for headers first."""
-        for old in self.work.glob("src/**/*.h"):
-            old.unlink()
-        for path, text in copies.items():
-            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.work / path).write_text(text)
-
-    def compile(self, unit, copies):
-        """The object file of changed sources, compiled as their target compiles them, but faster."""
-        kind, name = unit
-        source = self.work / kind / (name.replace("/", "_").removesuffix(".cpp") + ".cpp")
-        source.parent.mkdir(parents=True, exist_ok=True)
-        target = source.with_suffix(".o")
-        texts = []
-        for path, text in copies.items():
-            copy = self.work / path
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(text)
-            texts.append(f'#include "{copy}"\n')
-        included = sorted(set().union(*map(headers_of, copies)))
-        used = [*copies.values(), *((self.work / h).read_text() for h in included if (self.work / h).exists())]
-        text = "".join(texts) + "".join(f"// {hashlib.sha256(t.encode()).hexdigest()}\n" for t in used)
-        if target.exists() and source.exists() and source.read_text() == text:
-            return target
-        target.unlink(missing_ok=True)
-        source.write_text(text)
-        model = next(c["command"] for c in self.commands
-                     if f"CMakeFiles/{kind}.dir/" in c["command"] and "cmake_pch" not in c["file"])
-        words = shlex.split(model)
-        words[1:1] = [f"-I{self.work / 'src'}"]  # changed headers, in place of those of the project
-        words = words[:words.index("-o")] + [*FASTER, "-o", str(target), "-c", str(source)]
-        done = self.run(words)
-        if done.returncode != 0:
-            sys.exit(f"{', '.join(copies)}: not compiled with all changes:\n{done.stderr[:3000]}")
-        return target
-
-    def link(self, objects):
-        """Each program with the changed objects in front of the library's, so that theirs are never used."""
-        selector = self.work / "selector.cpp"
-        selector.write_text('#include <cstdlib>\n'
-                            'int thimble_mutation = std::getenv("THIMBLE_MUTATION") ? '
-                            'std::atoi(std::getenv("THIMBLE_MUTATION")) : 0;\n')
-        self.run(["g++", "-O1", "-c", str(selector), "-o", str(selector.with_suffix(".o"))], check=True)
-        objects = [str(o) for o in objects] + [str(selector.with_suffix(".o"))]
-        for program in LINKED:
-            commands = self.run(["ninja", "-t", "commands", program], check=True).stdout.splitlines()
-            words = shlex.split(next(part for part in commands[-1].split("&&") if " -o " in part))
-            words[1:1] = objects
-            words[words.index("-o") + 1] = str(self.mutated(program))
-            done = self.run(words + ["-Wl,--allow-multiple-definition"])
-            if done.returncode != 0:
-                sys.exit(f"{program} does not link:\n{done.stderr[:3000]}")
-
-    def mutated(self, program):
-        """The program with all changes; it finds configs from where the build has its own."""
-        return self.build / f"mutated_{program}"
-
-    def program_of(self, test):
-        if test.startswith("addons/cluster/"):
-            return "unit_cluster"
-        objects = pathlib.Path("tests/CMakeFiles/unit_common.dir")
-        alone = any(f"{objects}/{test}.cpp.o" in c["command"] for c in self.commands)
-        merged = any(f"/{test}.cpp" in unit.read_text() for unit in (self.build / objects / "Unity").glob("*.cxx"))
-        return "unit_common" if alone or merged else "unit_f32"
-
-    def passes(self, number, tests, limit):
-        """Whether the tests pass with that change; one that hangs or crashes does not."""
-        environment = dict(os.environ, THIMBLE_MUTATION=str(number), OPENBLAS_NUM_THREADS="1")
-        commands = {}
-        for test in tests:
-            if "/" not in test:
-                script = ROOT / f"tests/scripts/{test}_test.sh"
-                everything = ["all"] if "[all]" in script.read_text() else []
-                commands[test] = ["bash", str(script), str(self.mutated("thimble_program")), str(ROOT), *everything]
-            else:
-                tag = f"[#{pathlib.PurePath(test).name}]"
-                program = self.program_of(test)
-                binary = str(self.mutated(program))
-                command = commands.setdefault(program, [binary, "--filenames-as-tags", "--warn", "NoTests", "--abort", ""])
-                command[-1] += ("," if command[-1] else "") + tag
-        for command in commands.values():
-            with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
-                    command, cwd=directory, env=dict(environment, TMPDIR=directory), stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-                try:
-                    status = process.wait(timeout=limit)
-                except BaseException as error:
-                    os.killpg(process.pid, 9)
-                    if not isinstance(error, subprocess.TimeoutExpired):
-                        raise
-                    status = 1
-                if status != 0:
-                    return False
-        return True
+def draw(lines, seed):
+    """Changes made of files, of all lines or of those that are given, without those that the list calls equivalent."""
+    made = []
+    for path, wanted in lines.items():
+        source = (ROOT / path).read_text()
+        equivalent = {applied(c, source) for c in read_changes() if c.path == path and c.equivalent}
+        changes = [Made(path, source, change) for change in made_changes(source)]
+        made += [c for c in changes if (wanted is None or c.line in wanted) and applied(c, source) not in equivalent]
+    drawn = sorted(random.Random(seed).sample(range(len(made)), min(MOST, len(made))))
+    print(f"{len(made)} changes made, {len(drawn)} tried (seed {seed})", flush=True)
+    return [made[i] for i in drawn]
 
 
 def build_commit(build):
@@ -258,54 +170,30 @@ def build_commit(build):
     subprocess.run(["ninja", *LINKED], cwd=build, stdout=subprocess.DEVNULL, check=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only verify the list")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="a build of this commit")
-    parser.add_argument("--again", action="store_true", help="repeat what has a result")
-    parser.add_argument("filters", nargs="*", metavar="FILTER", help="part of a path")
-    options = parser.parse_args()
+def try_listed(build, options):
     changes = read_changes()
-    if problems := check(changes):
-        sys.exit("\n".join(problems))
-    if options.check:
-        print(f"{len(changes)} changes have their places")
-        return 0
-    build = options.build.resolve()
     build_commit(build)
-    builder = Builder(build)
+    builder = Builder(build, changes)
     log = builder.work / "results.txt"
     results = {}
     if log.exists():
         results = dict(line.split("\t")[::-1] for line in log.read_text().splitlines())
-    wanted = [(n, c) for n, c in enumerate(changes, 1)
-              if not options.filters or any(f in c.path for f in options.filters)]
+    wanted = [(n, c) for n, c in builder.changes if not options.names or any(f in c.path for f in options.names)]
     left = [(n, c) for n, c in wanted if options.again or c.key not in results]
-    def copy_of(path):
-        return guarded((ROOT / path).read_text(), [(n, c) for n, c in enumerate(changes, 1) if c.path == path])
-
-    changed = {c.path for _, c in left}
-    headers = {path for path in changed if path.endswith(".h")}
-    builder.write_headers({path: copy_of(path) for path in headers})
-    objects = []
-    for unit, paths in builder.units(sorted(changed - headers | sources_with(headers))).items():
-        objects.append(builder.compile(unit, {path: copy_of(path) for path in paths}))
-    if objects:
-        builder.link(objects)
+    if left:
+        builder.build_all({c.path for _, c in left}, LINKED)
     sound = {}
     with open(log, "a") as out:
         for number, change in left:
             tests = tuple(change.tests)
             if tests not in sound:
                 sound[tests] = builder.passes(0, tests, 600)
-            if not sound[tests]:
-                results[change.key] = "tests fail without it"
-                print(f"{results[change.key]:10}{change.key}", flush=True)
-                continue
-            survived = builder.passes(number, tests, 300)
-            results[change.key] = "survived" if survived else "caught"
-            out.write(f"{results[change.key]}\t{change.key}\n")
-            out.flush()
+            if number in builder.refused or not sound[tests]:
+                results[change.key] = "does not compile" if number in builder.refused else "tests fail without it"
+            else:
+                results[change.key] = "survived" if builder.passes(number, tests, 300) else "caught"
+                out.write(f"{results[change.key]}\t{change.key}\n")
+                out.flush()
             print(f"{results[change.key]:10}{change.key}", flush=True)
     return report(wanted, results)
 
@@ -315,16 +203,71 @@ def report(wanted, results):
     surprises = [c for c in of["survived"] if not c.equivalent]
     print(f"\n{len(wanted)} changes: {len(of['caught'])} caught, {len(of['survived'])} survived, "
           f"{len(of['survived']) - len(surprises)} of them equivalent")
-    if numbers := os.environ.get("THIMBLE_NUMBERS"):
-        with open(numbers, "a") as out:
-            out.write(f"wrong changes tried: caught\t{len(of['caught'])}\n"
-                      f"wrong changes tried: equivalent\t{len(of['survived']) - len(surprises)}\n")
+    write_numbers("wrong changes tried", caught=len(of["caught"]), equivalent=len(of["survived"]) - len(surprises))
     for change in surprises:
         print(f"survived: {LIST.name}:{change.line}: {change.key}")
     for change in of["caught"]:
         if change.equivalent:
             print(f"caught, though called equivalent: {LIST.name}:{change.line}: {change.key}")
     return 1 if surprises or len(of["caught"]) + len(of["survived"]) < len(wanted) else 0
+
+
+def write_numbers(what, **numbers):
+    if file := os.environ.get("THIMBLE_NUMBERS"):
+        with open(file, "a") as out:
+            out.writelines(f"{what}: {name}\t{number}\n" for name, number in numbers.items())
+
+
+def try_made(build, lines, seed):
+    tests = {path: tests_of(path) for path in lines}
+    for path in [path for path in lines if not any(tests[path])]:
+        print(f"{path}: left out, as no test mentions it")
+        del tests[path], lines[path]
+    build_commit(build)
+    builder = Builder(build, draw(lines, seed))
+    programs = {program for groups in tests.values() for group in groups for program, _ in builder.commands_of(group)}
+    builder.build_all({c.path for _, c in builder.changes}, sorted(programs))
+    limits, survivors = {}, []
+    for path, groups in tests.items():
+        begin = time.monotonic()
+        if not all(builder.passes(0, group, 600) for group in groups):
+            sys.exit(f"{path}: its tests fail without a change")
+        limits[path] = 10 + 5 * (time.monotonic() - begin)
+        print(f"{path}: {' '.join(sum(groups, []))}", flush=True)
+    tried = [(n, c) for n, c in builder.changes if n not in builder.refused]
+    for number, change in tried:
+        if all(builder.passes(number, group, limits[change.path]) for group in tests[change.path]):
+            survivors.append(change)
+            print(f"survived: {change.key}", flush=True)
+    caught = len(tried) - len(survivors)
+    print(f"{caught} caught, {len(survivors)} survived, {len(builder.refused)} do not compile")
+    write_numbers("wrong changes made", caught=caught, survived=len(survivors))
+    return 1 if survivors else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only verify the list")
+    parser.add_argument("--list", action="store_true", help="try the changes of the list")
+    parser.add_argument("--again", action="store_true", help="repeat what has a result")
+    parser.add_argument("--diff", metavar="BASE", help="make changes of lines that differ from this commit")
+    parser.add_argument("--seed", type=int, default=1, help="draws the changes that are tried, of those that are made")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="a build of this commit")
+    parser.add_argument("names", nargs="*", metavar="FILE or FILTER", help="sources under src; or parts of paths in the list")
+    options = parser.parse_args()
+    if problems := check(changes := read_changes()):
+        sys.exit("\n".join(problems))
+    if options.check:
+        print(f"{len(changes)} changes have their places")
+        return 0
+    build = options.build.resolve()
+    if options.list:
+        return try_listed(build, options)
+    if not options.diff and not options.names:
+        parser.error("name files, or --diff BASE, --list, --check")
+    lines = changed_lines(options.diff) if options.diff else {
+        str(pathlib.Path(name).resolve().relative_to(ROOT)): None for name in options.names}
+    return try_made(build, lines, options.seed) if lines else 0
 
 
 if __name__ == "__main__":

@@ -123,18 +123,23 @@ TEST_CASE("the interval of a skewed sample reaches further to the longer side", 
   CHECK_THAT(negative.p, WithinRel(found.p, 1e-12));
 }
 
-TEST_CASE("samples without spread, and of one sequence", "[inspect]") {
+TEST_CASE("samples without spread, of one or two sequences, and without labels", "[inspect]") {
   const MeanChange none = mean_change(std::vector{0.0, 0.0, 0.0}, std::vector{1.0, 2.0, 3.0});
   CHECK(none.interval.low == 0);
   CHECK(none.interval.high == 0);
   CHECK(none.p == 1);
   const MeanChange equal = mean_change(std::vector{2.0, 4.0}, std::vector{1.0, 2.0});
   CHECK(equal.mean == 2);
+  CHECK(to_json(equal.interval).dump() == "[2.0,2.0]");
   CHECK(equal.p == 0);
   const MeanChange one = mean_change(std::vector{2.0}, std::vector{1.0});
   CHECK(std::isnan(one.interval.low));
   CHECK(one.p == 1);
   CHECK(to_json(one.interval).dump() == "[null,null]");
+  const MeanChange two = mean_change(std::vector{1.0, 3.0}, std::vector{1.0, 1.0});
+  CHECK(two.interval.low < 1);
+  CHECK_THAT(two.interval.high - 2, WithinRel(2 - two.interval.low, 1e-12));
+  CHECK(mean_change(std::vector{0.0, 0.0}, std::vector{0.0, 0.0}).mean == 0);
   CHECK_THROWS_AS(mean_change(std::vector{1.0, 2.0}, std::vector{1.0}), ShapeError);
   CHECK_THROWS_AS(mean_change({}, {}), ShapeError);
 }
