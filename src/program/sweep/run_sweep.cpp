@@ -136,7 +136,7 @@ class Runner {
       finish(*ended.run, ended.stop_after, *exit);
       ended.taken.reset();
       save();
-      if (options_.observer != nullptr && ended.run->status != RunStatus::waiting)
+      if (options_.observer != nullptr && (is_finished(*ended.run) || left_.contains(ended.run)))
         options_.observer->on_finished(result_.runs, *ended.run, ended.timer.seconds());
     }
   }

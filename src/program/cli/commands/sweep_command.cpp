@@ -19,6 +19,11 @@ namespace thimble::cli {
 
 namespace {
 
+// Whether a run is as it should be in the end, as one is that halving has stopped.
+bool is_done(const SweepRun& run) {
+  return run.status == RunStatus::done || run.status == RunStatus::stopped;
+}
+
 // Prints a line for each finished run; quiet: for each that failed or missed its target.
 class SweepProgress : public SweepObserver {
  public:
@@ -34,7 +39,7 @@ class SweepProgress : public SweepObserver {
 
   void on_finished(const std::vector<SweepRun>& runs, const SweepRun& run, double seconds) override {
     const auto now = finished(runs);
-    all_done_ &= run.status == RunStatus::done;
+    all_done_ &= is_done(run);
     std::string line = fmt::format("{} seed {}: ", labels_[run.setting], run.config.train.seed);
     if (run.status != RunStatus::done) line += fmt::format("{}: {}", name(run.status), run.error);
     if (quiet_) {
@@ -201,9 +206,6 @@ int run(const SweepArguments& arguments) {
     return kInterrupted;
   }
   if (options.max_runs > 0) return progress.all_done() ? kDone : kCheckFailed;
-  const auto is_done = [](const SweepRun& r) {
-    return r.status == RunStatus::done || r.status == RunStatus::stopped;
-  };
   return std::ranges::all_of(result.runs, is_done) ? kDone : kCheckFailed;
 }
 
