@@ -34,11 +34,6 @@ Config small(std::uint64_t seed, std::int64_t heads) {
       "small", {"train.seed=" + std::to_string(seed), "model.heads=" + std::to_string(heads)});
 }
 
-std::size_t matched(const HeadComparison& comparison) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      comparison.matches, [](const HeadMatch& match) { return match.match.has_value(); }));
-}
-
 ModelSource trained(const TemporaryDirectory& directory, const std::string& name, const Config& config) {
   train(config, {.directory = (directory / name).string()});
   return open_run(directory / name);
@@ -72,29 +67,6 @@ TEST_CASE("a shifted overlap compares different sequences of the same length", "
   const Overlaps alone = overlaps(model, {traces[1]}, model, {traces[1]}, true);
   CHECK(std::isnan(alone.values(0, 0)));
   CHECK(alone.queries(0, 0) == 0);
-}
-
-TEST_CASE("heads match themselves, and more heads stay unmatched", "[compare]") {
-  const TemporaryDirectory directory;
-  const ModelSource two = trained(directory, "two", small(1, 2)),
-                    four = trained(directory, "four", small(2, 4));
-  const HeadComparison self = compare_heads(four, four, 40, 2);
-  CHECK(self.sequences == 40);
-  CHECK(self.examples.size() == 2);
-  REQUIRE(self.matches.size() == 4);
-  for (const HeadMatch& match : self.matches) {
-    CHECK(match.match == match.head);
-    CHECK_THAT(match.overlap, WithinAbs(1, 1e-6));
-    CHECK(match.elsewhere < match.overlap);
-    CHECK(match.chance < match.overlap);
-    CHECK(match.chance > 0);
-  }
-  const HeadComparison other = compare_heads(two, four, 40, 0);
-  CHECK(other.matches.size() == 2);
-  CHECK(other.unmatched.size() == 4 - matched(other));
-  const HeadComparison back = compare_heads(four, two, 40, 0);
-  CHECK(std::ranges::count_if(back.matches, [](const HeadMatch& m) { return !std::isnan(m.overlap); }) == 2);
-  CHECK(back.unmatched.size() == 2 - matched(back));
 }
 
 TEST_CASE("a match is held against other sequences and the best of untrained heads", "[compare]") {
@@ -137,37 +109,4 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
     CHECK(match.elsewhere_queries == std::llround(elsewhere.queries(static_cast<std::int64_t>(i), j)));
   }
   CHECK(in_second_layer);
-}
-
-TEST_CASE("a pair that is not above chance is no match", "[compare]") {
-  const TemporaryDirectory directory;
-  Config untrained = small(2, 4);
-  untrained.train.steps = 1;
-  const HeadComparison comparison =
-      compare_heads(trained(directory, "a", small(1, 4)), trained(directory, "b", untrained), 40, 0);
-  for (const HeadMatch& match : comparison.matches) {
-    CHECK(match.match.has_value() == (match.overlap > match.chance));
-    CHECK(std::isnan(match.elsewhere) == !match.match.has_value());
-  }
-  CHECK(matched(comparison) < 4);
-  CHECK(comparison.unmatched.size() == 4 - matched(comparison));
-  CHECK(std::ranges::is_sorted(comparison.unmatched));
-}
-
-TEST_CASE("models of different lengths read the shorter sequences", "[compare]") {
-  const TemporaryDirectory directory;
-  Config longer = small(1, 2);
-  longer.task.length = 9;
-  const ModelSource a = trained(directory, "a", longer), b = trained(directory, "b", small(1, 2));
-  const HeadComparison there = compare_heads(a, b, 40, 1), back = compare_heads(b, a, 40, 1);
-  CHECK(there.obstacle.empty());
-  CHECK(there.examples[0].first.tokens.size() == 6);
-  CHECK(there.examples[0].first.tokens == back.examples[0].first.tokens);
-  longer.task.name = "sort";
-  CHECK(compare_heads(trained(directory, "c", longer), b, 40, 1).obstacle ==
-        "the tasks differ, sort and reverse; heads are compared on the same sequences");
-  Config more = small(1, 2);
-  more.task.symbols = 7;
-  CHECK(compare_heads(trained(directory, "d", more), b, 40, 1).obstacle ==
-        "the vocabularies differ; heads are compared on the same sequences");
 }

@@ -1,14 +1,12 @@
-// Successive halving: decisions from losses, and sweeps of a shell script whose result must not depend on jobs,
-// on the order in which runs end, or on interruptions.
+// Successive halving: decisions from losses.
 #include "program/sweep/halving.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "catch.h"
-#include "program/sweep/workshop.h"
-#include "train/step/forward.h"
+#include "thimble/engine/error.h"
+#include "thimble/train/file.h"
+#include "train/files/temporary_directory.h"
 
 using namespace thimble;
 
@@ -44,41 +42,6 @@ std::string decided(std::vector<SweepRun>& runs, const Halving& halving) {
 std::string decided(const std::vector<std::vector<double>>& losses, const Halving& halving) {
   std::vector<SweepRun> runs = runs_with(losses);
   return decided(runs, halving);
-}
-
-const std::string kHalving =
-    "list: [{train.steps: 40, train.evaluate_every: 10}]\n"
-    "grid: {model.layers: [1, 2, 3, 4, 5, 6]}\nhalving: {steps: [10, 20]}\n";
-
-// A script that trains like thimble train, to what prepare() has made.
-const std::string kTrainOne = R"(stop=40
-for a; do case $a in --stop-after=*) stop=${a#*=};; esac; done
-at() { mkdir -p $out; cp -r "$(dirname "$0")/prepared/$(basename "$out")-$1/." $out; }
-at $stop
-echo $stop >$out/step
-[ $stop -lt 40 ] || finish)";
-
-// Makes the checkpoints of all runs after steps 5, 10, 20 and 40: layers=N has validation loss |N - 4|, except that
-// layers=4 is worst at step 10. At step 5, its end, a run has loss 0.
-void prepare(const Workshop& w) {
-  for (const SweepRun& run : plan_runs(w.sweep)) {
-    const std::int64_t layers = run.config.model.layers;
-    RunState state;
-    state.run = run.identity;
-    for (const std::int64_t step : {5, 10, 20, 40}) {
-      state.step = step;
-      state.validation.emplace().loss = step == 5 ? 0.0
-                                        : layers == 4 && step == 10
-                                            ? 9.0
-                                            : std::abs(static_cast<double>(layers - 4));
-      if (step == 10 || step == 20) state.stops[step] = state.validation->loss;
-      Config config = run.config.values();
-      config.train.target.loss = step == 5 ? 1 : 0;
-      write_hand_made_checkpoint(w.directory / "prepared" / fmt::format("{}-{}", run.name, step), config,
-                                 to_json(record_of(run.config)),
-                                 step == 5 || step == 40 ? "final" : fmt::format("step-{}", step), state);
-    }
-  }
 }
 
 }  // namespace
@@ -156,71 +119,4 @@ TEST_CASE("losses at the steps of halving are those that the checkpoint keeps", 
       "{\"step\":30,\"split\":\"validation\",\"loss\":2}\n");
   CHECK(losses(state, false) == std::vector<double>{5, 3});
   CHECK(losses(state, true) == std::vector<double>{5, 3, 4});
-}
-
-TEST_CASE("halving stops the same runs for any number of jobs and after interruptions", "[sweep][slow]") {
-  const std::string expected = "stopped, stopped, done, stopped, done, stopped";
-  for (const std::int64_t jobs : {1, 2, 5}) {
-    Workshop w(kHalving);
-    prepare(w);
-    w.options.jobs = jobs;
-    w.script(kTrainOne);
-    // At step 10 layers 4 and 6, 5 and 3, 2 and 1 have losses 9 2 1 1 2 3: 3, 5 and 2 go on; at 20, 3 and 5.
-    CHECK(statuses(w.run().runs) == expected);
-    CHECK(w.json()["settings"][0]["runs"][0]["error"] == "validation loss 3 at step 10");
-    CHECK(w.json()["settings"][0]["runs"][0]["halving_losses"] == Json{3.0});
-    CHECK(w.json()["settings"][1]["runs"][0]["halving_losses"] == Json{2.0, 2.0});
-    CHECK(w.json()["halving"] == Json{{"steps", {10, 20}}, {"reduction_factor", 2}});
-    CHECK(read_file(w.directory / "out/runs/001-steps_40-evaluate_every_10-layers_1-seed_42/step") == "10\n");
-    fs::remove(w.directory / "calls");
-    CHECK(statuses(w.run().runs) == expected);
-    CHECK_FALSE(fs::exists(w.directory / "calls"));
-  }
-  Workshop w(kHalving);
-  prepare(w);
-  w.options.max_runs = 1;
-  w.script(kTrainOne);
-  for (int i = 0; i < 10; ++i) w.run();  // 6 to step 10, 3 to step 20, 2 to the end: one is missing
-  CHECK(statuses(w.run().runs) == expected);
-  std::string calls = w.calls();
-  CHECK(std::ranges::count(calls, '\n') == 11);
-}
-
-TEST_CASE("a run that diverges is the worst, another failure decides nothing", "[sweep]") {
-  Workshop w(kHalving);
-  prepare(w);
-  w.script("case $* in *layers=5*) mkdir -p $out; exit 3;; esac\n" + kTrainOne);
-  CHECK(statuses(w.run().runs) == "stopped, done, done, stopped, failed, stopped");
-  CHECK(w.json()["settings"][4]["runs"][0]["halving_losses"] == Json{nullptr, nullptr});
-  fs::remove(w.directory / "calls");
-  CHECK(statuses(w.run().runs) == "stopped, done, done, stopped, failed, stopped");
-  CHECK_FALSE(fs::exists(w.directory / "calls"));  // it would diverge again
-
-  const Workshop killed(kHalving);
-  prepare(killed);
-  killed.script("case $* in *layers=5*) kill -9 $$;; esac\n" + kTrainOne);
-  CHECK(statuses(killed.run().runs) == "waiting, waiting, waiting, waiting, failed, waiting");
-  killed.script(kTrainOne);
-  CHECK(statuses(killed.run().runs) == "stopped, stopped, done, stopped, done, stopped");
-}
-
-TEST_CASE("a run that ends before a step of halving keeps its last loss", "[sweep]") {
-  Workshop w(kHalving);
-  prepare(w);
-  w.script("case $* in *layers=1*) stop_at=5;; esac\n" + kTrainOne.substr(0, kTrainOne.find("at $stop")) +
-           "[ -z \"$stop_at\" ] || { at 5; finish; exit 0; }\n" +
-           kTrainOne.substr(kTrainOne.find("at $stop")));
-  CHECK(statuses(w.run().runs) == "done, stopped, done, stopped, stopped, stopped");
-}
-
-TEST_CASE("a directory of a sweep with other halving is refused", "[sweep]") {
-  Workshop w(kHalving);
-  prepare(w);
-  w.script(kTrainOne);
-  w.run();
-  std::string text = "config: base.yaml\n" + kHalving;
-  text.replace(text.find("[10, 20]"), 8, "[10, 30]");
-  write_file(w.directory / "s.yaml", text);
-  w.load();
-  CHECK_THAT(w.refusal(), ContainsSubstring("belongs to another sweep: its halving is {\"steps\":[10,20],"));
 }
