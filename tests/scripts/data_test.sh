@@ -17,9 +17,6 @@ refuse '^.*words.tsv:1: 1 answer for 2 tokens: .*; set model.output.per=sequence
 expect 0 '^thimble: .*words.tsv:31: same input and target as in .*words.tsv:1 \(and 269 more\)' \
   train empty.yaml task.name=file task.file=words.tsv model.kind=encoder_decoder train.steps=2 --out pair
 grep -q 'per: next' pair/config.yaml || fail "an encoder-decoder without its output" "$(cat pair/config.yaml)"
-# A file of a few lines is described, regardless of train.batch.
-{ printf 'text\tlabel\n' && head -29 words.tsv; } >few.tsv
-expect 0 '^note: .*few.tsv:1: the first line may be a header' tasks file task.file=few.tsv
 { cat words.tsv && printf 'w1 is\t0\n'; } >odd.tsv
 expect 0 'odd.tsv:301:' tasks file task.file=odd.tsv
 [[ $(tr '\n' ' ' <<<"$output") == *'odd.tsv:301: same input with another target as in '* ]] ||

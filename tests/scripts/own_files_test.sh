@@ -60,10 +60,6 @@ expect 0 'the longest sequence has 60 tokens, 99 % of the' tasks file task.file=
 keep=$(tr '\n' ' ' <<<"$output" | grep -o 'task.max_tokens=[0-9]*')
 expect 0 '1 line with more than task.max_tokens=3 tokens is left out' tasks file task.file=long.tsv "$keep"
 silent 'longest sequence'
-printf 'a b c\td\te\n%.0s' {1..60} >three.tsv
-refuse 'three.tsv:1: 2 tabs; .* unless task.input and task.target name columns' tasks file task.file=three.tsv
-awk '{ print "w" NR " " $0 }' three.tsv >columns.tsv
-expect 0 '^answer +e$' tasks file task.file=columns.tsv task.input=0,1 task.target=2
 
 # Files that are no UTF-8: the command that the message names.
 { printf '\xff\xfe' && iconv -f UTF-8 -t UTF-16LE sorted.tsv; } >wide.tsv

@@ -7,11 +7,13 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import time
 import unicodedata
 
 thimble, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
@@ -26,14 +28,19 @@ def width_of(text):
     return columns
 
 
-def run(columns, *arguments, **environment):
-    """The status and all that the program writes to a terminal of that many columns."""
+def run(columns, *arguments, paused=0, **environment):
+    """The status and all that the program writes to a terminal of that many columns; it is paused soon for some seconds."""
     main, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLORTERM", "COLORFGBG", "COLUMNS")}
     process = subprocess.Popen([thimble, *arguments], stdin=subprocess.DEVNULL, stdout=child, stderr=child, close_fds=True,
                                env=variables | {"TERM": "xterm", "LC_ALL": "C.UTF-8"} | environment)
     ended = os.pidfd_open(process.pid)
+    if paused:
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(paused)
+        process.send_signal(signal.SIGCONT)
     output = b""
     # Keeps its end of the terminal open: a read that meets the last close of the other end may fail before it has read all.
     while main in select.select([main, ended], [], [])[0] or main in select.select([main], [], [], 0)[0]:
@@ -129,6 +136,14 @@ for columns in WIDTHS:
     error = show(columns, "trace", f"run{columns}", "nothing", status=2)
     assert words(error).startswith("thimble: input: there is no token nothing"), error
     show(columns, "train", "own.yaml", "model.head=2", "train.stps=5", status=2)
+
+# Work that takes more than two seconds shows one line, which is written over and removed at the end, unless it is quiet.
+for columns in WIDTHS:
+    output = show(columns, "bench", "own.yaml", "--steps", "4000", paused=2)
+    line, *others = output.split("\r\x1b[K")[1:]
+    assert line.startswith("timing steps") and "\n" not in line and not others[-1].startswith("timing"), output
+    assert columns == 40 or re.fullmatch(r"timing steps: \d+ %, .* left", line), line
+assert "timing steps" not in show(80, "bench", "own.yaml", "--steps", "4000", "--quiet", paused=2)
 
 # A text with control characters: the terminal gets its tabs, and the rest escaped; elsewhere it is as it is.
 with open("controls.txt", "w") as file:

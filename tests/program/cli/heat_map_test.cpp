@@ -4,22 +4,10 @@
 #include <vector>
 
 #include "catch.h"
-#include "train/files/text/width.h"
 
 using namespace thimble;
 using cli::Colors;
 using cli::Picture;
-
-namespace {
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  for (std::size_t start = 0, end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1)
-    widest = std::max(widest, display_width(text.substr(start, end - start)));
-  return widest;
-}
-
-}  // namespace
 
 TEST_CASE("a heat map draws an entry in two columns, or in one where two do not fit", "[cli]") {
   const std::vector<double> values{0, 0.5, 1, 0.12, std::nan(""), 2};
@@ -54,30 +42,8 @@ TEST_CASE("a heat map has names at its rows and above its columns", "[cli]") {
   CHECK(wide[1] == "x " + std::string(80, '@'));
 }
 
-TEST_CASE("pictures are arranged side by side in the width of the terminal", "[cli]") {
-  const std::vector<Picture> pictures(5, Picture{"title", std::string(25, '@')});
-  for (const std::size_t width : {60, 80, 120}) {
-    CAPTURE(width);
-    const std::string text = cli::side_by_side(pictures, width);
-    const std::size_t in_row = width == 60 ? 2 : width == 80 ? 2 : 4;
-    CHECK(widest_line(text) == in_row * 25 + (in_row - 1) * 3);
-    CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
-          3 * ((5 + in_row - 1) / in_row));
-  }
-}
-
 TEST_CASE("a text stands on the shade of its value, in black or white", "[cli]") {
   CHECK(cli::shaded("the", 0.5, Colors::none) == "the");
   CHECK(cli::shaded("the", 0, Colors::all) == "\033[48;2;21;27;35m\033[97mthe\033[0m");
   CHECK(cli::shaded("the", 1, Colors::all) == "\033[48;2;214;236;255m\033[30mthe\033[0m");
-}
-
-TEST_CASE("colors take no columns", "[cli]") {
-  const std::vector<double> values{0, 1};
-  const Picture picture = cli::heat_map(values, 2, Colors::all, 80);
-  REQUIRE(picture.size() == 1);
-  CHECK(picture[0].starts_with("0 \033[48;2;"));
-  const std::string row = cli::side_by_side({picture, picture}, 60);
-  CHECK(row.find("\033[0m   0 \033[48") != std::string::npos);
-  CHECK(cli::legend(Colors::none) == "blank is 0, @ is 1");
 }
