@@ -17,7 +17,9 @@ namespace thimble {
 namespace fs = std::filesystem;
 
 std::string system_message(int error) {
-  return std::strerror(error) + std::string(error == EMFILE ? "; raise the limit (ulimit -n)" : "");
+  const std::string text = std::strerror(error);
+  if (error == ESTALE) return text + "; another machine has replaced it: try again";
+  return text + (error == EMFILE ? "; raise the limit (ulimit -n)" : "");
 }
 
 namespace {

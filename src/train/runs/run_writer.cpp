@@ -154,8 +154,8 @@ void RunWriter::choose_checkpoint(bool any_rate) {
     if (i >= damaged && origin == Origin::damaged)
       remarks_.push_back(fmt::format("{}: damaged; set aside", files[i].string()));
     if (newest_ && origin == Origin::own && files[i] == best_path())
-      if (std::string why = other_best(files[i], state, newest_->state); !why.empty())
-        remarks_.push_back(std::move(why));
+      if (const std::string why = other_best(files[i], state, newest_->state); !why.empty())
+        throw CheckpointError(why + ", or delete it, then resume");
   }
 }
 

@@ -157,8 +157,7 @@ MemoryEstimate training_memory(const OpenConfig& config, int ranks) {
   // A rank has whole gradients of its shards, and of the others its share, if it gets them one by one.
   const auto shards = static_cast<double>(config.train.shards);
   const double own = std::ceil(shards / ranks);
-  return {.threads = threads,
-          .program = program_memory(threads),
+  return {.program = program_memory(threads),
           .parameters = models * (weights + training.packed_bytes),
           .gradients = (own + (shards - own) / ranks) * weights,
           .optimizer = moments * weights,
@@ -176,15 +175,6 @@ MemoryEstimate model_check_memory(OpenConfig config) {
           .parameters = weights,
           .gradients = weights,
           .activations = backward.tape_bytes + forward.tape_bytes};
-}
-
-double attention_bytes(const OpenConfig& config, std::int64_t sequences) {
-  const ModelSizes sizes = model_sizes(config);
-  double weights = 0;
-  for (const AttentionLayer& layer : attention_layers(config.model))
-    weights += static_cast<double>(layer.heads * (layer.queries_source ? sizes.source_length : sizes.length) *
-                                   (layer.keys_source ? sizes.source_length : sizes.length));
-  return sizeof(double) * static_cast<double>(sequences) * weights;
 }
 
 ModelPlan plan_model(const OpenConfig& config, const Batch& batch, PlannedPass pass) {
@@ -210,7 +200,12 @@ void require_fit(const MemoryEstimate& memory, double available) {
 
 void require_attention_fits(const OpenConfig& config, std::int64_t sequences, std::int64_t models,
                             double available) {
-  const double kept = attention_bytes(config, sequences) * static_cast<double>(models);
+  const ModelSizes sizes = model_sizes(config);
+  double kept = 0;
+  for (const AttentionLayer& layer : attention_layers(config.model))
+    kept += static_cast<double>(layer.heads * (layer.queries_source ? sizes.source_length : sizes.length) *
+                                (layer.keys_source ? sizes.source_length : sizes.length));
+  kept *= sizeof(double) * static_cast<double>(sequences * models);
   require<ConfigError>(
       kept <= available,
       "the attention weights of {} take {} of memory, but only {} is left; lower their number "

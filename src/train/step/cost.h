@@ -32,7 +32,6 @@ StepCost step_cost(const OpenConfig&);
 
 // An estimate of memory by part, in bytes; data files are not in it.
 struct MemoryEstimate {
-  std::int64_t threads = 1;
   double program = 0;     // code, shared libraries, stacks and buffers of threads
   double parameters = 0;  // and the weights packed for products
   double gradients = 0;   // a buffer per shard
@@ -58,14 +57,11 @@ struct MemoryEstimate {
 MemoryEstimate training_memory(const OpenConfig&, int ranks = 1);
 MemoryEstimate model_check_memory(OpenConfig);
 
-// Returns the bytes of the attention weights of so many sequences of the maximum length, in all layers and heads.
-double attention_bytes(const OpenConfig&, std::int64_t sequences);
-
 // Returns a line for each part that is not 0.
 std::string describe(const MemoryEstimate&);
 
 // Throw ConfigError where more than the available memory is needed: with the parts and the keys to lower; or by the
-// attention weights of sequences in so many models, which a command keeps at once.
+// attention weights of sequences of the maximum length in so many models, which a command keeps at once.
 void require_fit(const MemoryEstimate&, double available = available_memory());
 void require_attention_fits(const OpenConfig&, std::int64_t sequences, std::int64_t models = 1,
                             double available = available_memory());
