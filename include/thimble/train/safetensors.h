@@ -20,6 +20,8 @@
 
 namespace thimble {
 
+struct SafetensorsHeader;
+
 // The element types of the format; those of 4 and 6 bits are packed.
 enum class DType {
   boolean,
@@ -79,8 +81,9 @@ class SafetensorsFile {
   // Does the same for a file that is open, which messages call `name`. Throws FileError when it cannot be read.
   SafetensorsFile(std::shared_ptr<const InputFile> file, std::string name);
 
-  // Parses the bytes of a file, which messages call `name`.
+  // Parse the bytes of a file, which messages call `name`; the second, whose header was parsed to know how many there are.
   SafetensorsFile(std::string content, std::string name);
+  SafetensorsFile(const SafetensorsHeader& header, std::string content, std::string name);
 
   struct Entry {
     DType dtype;
@@ -106,6 +109,7 @@ class SafetensorsFile {
  private:
   std::string bytes(std::uint64_t offset, std::uint64_t count) const;
   void parse();
+  void take(const SafetensorsHeader& header, std::uint64_t header_size);
   void check_layout() const;
   void check_checksum();
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 
 #include "thimble/engine/error.h"
 #include "thimble/inspect/arrays.h"
@@ -19,7 +20,8 @@ namespace thimble {
 
 namespace {
 
-constexpr const char* kKey = "thimble";  // of the metadata
+constexpr const char *kKey = "thimble",  // of the metadata
+    *kRequest = "request";
 
 // A stream of messages whose place is lost.
 struct Lost : FileError {
@@ -49,14 +51,14 @@ void write_all(int to, const void* bytes, std::size_t count) {
   }
 }
 
-// Returns the next message; "" at the end. Memory grows with what arrives, not with what a header says; a message that is
+// Returns the next message; nothing at the end. Memory grows with what arrives, not with what a header says; a message that is
 // too large for it is read to its end.
-std::string read_message(int from) {
+std::optional<SafetensorsFile> read_message(int from) {
   constexpr std::uint64_t kMaxHeader = 10'000'000, kPiece = 1 << 24;
   std::uint64_t size = 0;
   std::string message(sizeof size, '\0');
   const std::size_t start = read_some(from, message.data(), sizeof size);
-  if (start == 0) return "";
+  if (start == 0) return std::nullopt;
   require<Lost>(start == sizeof size, "standard input: ends within the length of a message");
   std::memcpy(&size, message.data(), sizeof size);
   require<Lost>(size >= 2 && size <= kMaxHeader, "a header of {} bytes; it must have 2 to {}", size,
@@ -64,14 +66,14 @@ std::string read_message(int from) {
   message.resize(sizeof size + size);
   require<Lost>(read_some(from, message.data() + sizeof size, size) == size,
                 "standard input: ends within a header");
-  std::uint64_t left = 0;
+  SafetensorsHeader header;
   try {
-    for (const auto& tensor :
-         parse_safetensors_header(std::string_view(message).substr(sizeof size), "request").tensors)
-      left = std::max(left, tensor.offsets[1]);
+    header = parse_safetensors_header(std::string_view(message).substr(sizeof size), kRequest);
   } catch (const Error& e) {
     throw Lost(e.what());
   }
+  std::uint64_t left = 0;
+  for (const auto& tensor : header.tensors) left = std::max(left, tensor.offsets[1]);
   bool fits = true;
   std::string piece;
   for (; left > 0; left -= piece.size()) {
@@ -86,7 +88,7 @@ std::string read_message(int from) {
     }
   }
   if (!fits) throw std::bad_alloc();
-  return message;
+  return SafetensorsFile(header, std::move(message), kRequest);
 }
 
 // Returns the text of a message whose first line is a summary of the others.
@@ -124,8 +126,7 @@ class Server {
   }
 
   // Answers a request; returns whether further ones may follow.
-  bool answer(std::string message) {
-    const SafetensorsFile file(std::move(message), "request");
+  bool answer(const SafetensorsFile& file) {
     const auto found = file.metadata().find(kKey);
     require<DataError>(found != file.metadata().end(), "request: its metadata have no key {}", kKey);
     const SortedJson request = parse_untrusted_json(found->second);
@@ -343,9 +344,9 @@ void serve(const ModelSource& model, bool trained, int requests, int replies) {
   Server server(model, trained, replies);
   for (bool more = true; more;) {
     try {
-      std::string message = read_message(requests);
-      if (message.empty()) return;
-      more = server.answer(std::move(message));
+      const std::optional<SafetensorsFile> message = read_message(requests);
+      if (!message) return;
+      more = server.answer(*message);
     } catch (const Lost& e) {
       server.reply(error_json("FileError", e.what()));
       throw;

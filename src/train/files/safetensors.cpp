@@ -96,8 +96,9 @@ SafetensorsFile::Entry checked_entry(const std::string& file, const SafetensorsH
 }
 
 void check_text(const std::filesystem::path& path, const std::string& text) {
-  require<CheckpointError>(utf8_size(text) == text.size(), "{}: {} is not UTF-8 and cannot be written",
-                           path.string(), printable(text));
+  if (utf8_size(text) != text.size())
+    throw CheckpointError(
+        fmt::format("{}: {} is not UTF-8 and cannot be written", path.string(), printable(text)));
 }
 
 // Returns the header with its size, with a checksum of zeros if it has one.
@@ -206,6 +207,13 @@ SafetensorsFile::SafetensorsFile(std::string content, std::string name)
   parse();
 }
 
+SafetensorsFile::SafetensorsFile(const SafetensorsHeader& header, std::string content, std::string name)
+    : name_(std::move(name)), content_(std::move(content)), size_(content_.size()) {
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, content_.data(), sizeof header_size);
+  take(header, header_size);
+}
+
 std::string SafetensorsFile::bytes(std::uint64_t offset, std::uint64_t count) const {
   return file_ ? file_->read(offset, count) : content_.substr(offset, count);
 }
@@ -213,9 +221,13 @@ std::string SafetensorsFile::bytes(std::uint64_t offset, std::uint64_t count) co
 void SafetensorsFile::parse() {
   std::uint64_t header_size = 0;
   const auto read = [this](std::uint64_t offset, std::uint64_t count) { return bytes(offset, count); };
-  SafetensorsHeader header = read_header(read, size_, name_, header_size);
+  const SafetensorsHeader header = read_header(read, size_, name_, header_size);
+  take(header, header_size);
+}
+
+void SafetensorsFile::take(const SafetensorsHeader& header, std::uint64_t header_size) {
   data_ = sizeof header_size + header_size;
-  metadata_ = std::move(header.metadata);
+  metadata_ = header.metadata;
   if (file_) {  // before all of it is read
     std::uint64_t end = 0;
     for (const auto& tensor : header.tensors) end = std::max(end, tensor.offsets[1]);
