@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<ProgressObserver*> current_observer{nullptr};
 std::atomic<bool> is_reporting{false};
-thread_local std::string interrupted;
+thread_local char interrupted[64];  // an array, as an object with a destructor takes memory
 
 }  // namespace
 
@@ -25,7 +25,7 @@ ProgressCounter::ProgressCounter(std::string_view work, double total)
       work_(work),
       total_(total),
       exceptions_(std::uncaught_exceptions()) {
-  interrupted.clear();
+  interrupted[0] = '\0';
   if (observer_ == nullptr) return;
   if (is_reporting.exchange(true))
     observer_ = nullptr;
@@ -37,7 +37,8 @@ ProgressCounter::ProgressCounter(std::string_view work)
     : observer_(nullptr), work_(work), total_(0), exceptions_(std::uncaught_exceptions()) {}
 
 ProgressCounter::~ProgressCounter() {
-  if (std::uncaught_exceptions() > exceptions_ && interrupted.empty()) interrupted.swap(work_);
+  if (std::uncaught_exceptions() > exceptions_ && interrupted[0] == '\0')
+    interrupted[work_.copy(interrupted, sizeof interrupted - 1)] = '\0';
   if (observer_ == nullptr) return;
   observer_->on_end();
   is_reporting.store(false);
