@@ -51,7 +51,7 @@ constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
 
 }  // namespace
 
-// These are what the standard library has, which frees their memory with free().
+// These do what those of the standard library do, and remember.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t size) { return checked(std::malloc(size), size); }
 
@@ -59,6 +59,9 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto to = static_cast<std::size_t>(alignment);
   return checked(std::aligned_alloc(to, (size + to - 1) / to * to), size);
 }
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 #endif
 
 namespace thimble::cli {
