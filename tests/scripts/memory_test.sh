@@ -10,8 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-few=(1 24 30)
-if [[ -n $all ]]; then few=(); fi
+few=(1 24 30) step=2
+if [[ -n $all ]]; then few=() step=4; fi
 python3 "$source/tests/scripts/memory_estimates.py" "$thimble" "$peak_memory" "$source" "${few[@]}"
 
 # hostile MESSAGE ARGUMENT...: thimble refuses the file, with that message
@@ -53,7 +53,7 @@ done
 # status 2, or does all that it does without a limit.
 ends() {
   local limit status enough=0
-  for ((limit = 3000; enough < 2; limit += limit / ${all:+3}2 + 1)); do
+  for ((limit = 3000; enough < 2; limit += limit / step + 1)); do
     ((limit < 1000000)) || fail "no limit is enough"
     rm -rf out page.html
     status=0
@@ -89,7 +89,6 @@ if [[ -n $all ]]; then
   ends patch run --html page.html --quiet
   ends ablate run 0.0
   ends gradcheck "$configs/reverse.yaml"
-  ends bench "$configs/reverse.yaml" --steps 2
 fi
 
 # A command limits itself to what the machine has left.
