@@ -123,7 +123,7 @@ lowered 'sequences take .* is left; lower' compare long long --sequences 40
 enough compare long long --sequences 1
 limit=60000
 awk 'BEGIN { for (i = 0; i < 900000; i++) print "word" i " a b c d\tx" }' >large.tsv
-lowered '^thimble: out of memory while reading data, which has no room for .* more; use a smaller file$' tasks file task.file=large.tsv
+lowered '^thimble: out of memory while reading data: no room for .* more; use a smaller file$' tasks file task.file=large.tsv
 head -n 90 large.tsv >small.tsv
 enough tasks file task.file=small.tsv
 echo "memory_test: ok"

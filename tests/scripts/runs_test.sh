@@ -48,10 +48,11 @@ reads r
 # A run that was killed before it had a config or a checkpoint begins again with its config.
 # Killed after its config was written: the same command begins again; a config of somebody else stays.
 rm -rf r && mkdir -p r/checkpoints && cp full/config.yaml r
+refuse '^thimble: r: exists and is not an empty directory; choose another with --out, or resume this run with --resume$' train full/config.yaml --out r
 expect 0 'weights' train full/config.yaml --out r --resume
 [[ $(grep weights_hash r/summary.json) == "$(grep weights_hash full/summary.json)" ]] || fail "other weights after a kill"
 rm -rf r && mkdir r && sed 's/seed: .*/seed: 77/' full/config.yaml >r/config.yaml
-refuse '^thimble: r: exists and is not an empty directory' train full/config.yaml --out r --resume
+refuse '^thimble: r: exists and is not an empty directory; choose another with --out$' train full/config.yaml --out r --resume
 rm -rf r && mkdir r && cp full/data.json r
 refuse '^thimble: r/config.yaml: missing; begin again: thimble train CONFIG --out r --resume$' train r --resume
 t "$configs/reverse.yaml" "${short[@]}" --out r --resume

@@ -10,20 +10,27 @@ cat >base.yaml <<END
 task: {name: reverse, symbols: 4, length: 3}
 data: {train: 20, validation: 4, test: 4}
 model: {d_model: 4, d_ff: 4}
-train: {steps: 100, batch: 4, shards: 1, schedule: {warmup: 1}}
+train: {steps: 400, batch: 4, shards: 1, schedule: {warmup: 1}}
 END
 printf 'config: base.yaml\ngrid: {model.heads: [1, 2]}\nseeds: [7, 8]\n' >s.yaml
 
-# start ARGUMENT...: a sweep in the background, with its process in $sweep and its first run, held, in $child.
+# start ARGUMENT... DIRECTORY: a sweep in the background, with its process in $sweep and its first run, held, in $child. Begins
+# again where the run ended before it was held.
 start() {
-  "$thimble" sweep s.yaml "$@" </dev/null >log 2>&1 &
-  sweep=$!
-  child=
-  until [[ -n $child ]] && kill -STOP "$child" 2>/dev/null; do
-    kill -0 "$sweep" 2>/dev/null || fail "the sweep ended" "$(cat log)"
-    read -r child _ <"/proc/$sweep/task/$sweep/children" || true
-    sleep 0.02
+  for _ in {1..50}; do
+    "$thimble" sweep s.yaml "$@" </dev/null >log 2>&1 &
+    sweep=$!
+    child=
+    until [[ -n $child ]] && kill -STOP "$child" 2>/dev/null; do
+      kill -0 "$sweep" 2>/dev/null || break
+      read -r child _ <"/proc/$sweep/task/$sweep/children" || true
+    done 2>/dev/null
+    [[ -z $child || -n $(find "${@: -1}" -name summary.json) ]] || return 0
+    kill -KILL "$sweep" ${child:+"$child"} 2>/dev/null || true
+    wait "$sweep" 2>/dev/null || true
+    rm -rf "${@: -1}"
   done
+  fail "no run was held" "$(cat log)"
 }
 
 # ends STATUS: the sweep in the background ends with it.

@@ -139,11 +139,11 @@ for columns in WIDTHS:
 
 # Work that takes more than two seconds shows one line, which is written over and removed at the end, unless it is quiet.
 for columns in WIDTHS:
-    output = show(columns, "bench", "own.yaml", "--steps", "4000", paused=2)
+    output = show(columns, "bench", "own.yaml", "--steps", "20000", paused=2)
     line, *others = output.split("\r\x1b[K")[1:]
     assert line.startswith("timing steps") and "\n" not in line and not others[-1].startswith("timing"), output
     assert columns == 40 or re.fullmatch(r"timing steps: \d+ %, .* left", line), line
-assert "timing steps" not in show(80, "bench", "own.yaml", "--steps", "4000", "--quiet", paused=2)
+assert "timing steps" not in show(80, "bench", "own.yaml", "--steps", "20000", "--quiet", paused=2)
 
 # A text with control characters: the terminal gets its tabs, and the rest escaped; elsewhere it is as it is.
 with open("controls.txt", "w") as file:

@@ -79,8 +79,11 @@ struct ResolvedConfig : Config {
 struct OpenConfig : Config {
   std::shared_ptr<const Source> source{};  // of data files; null: the task generates its sequences
   Outputs outputs = Outputs::answers;      // vocabulary: of a model that was trained so
+  std::vector<std::string> files{};        // as those of ResolvedConfig
 
   OpenConfig() = default;
+  OpenConfig(ResolvedConfig config, std::shared_ptr<const Source> of = nullptr)
+      : Config(config.values()), source(std::move(of)), files(std::move(config.files)) {}
   OpenConfig(Config config, std::shared_ptr<const Source> of = nullptr)
       : Config(std::move(config)), source(std::move(of)) {}
 };

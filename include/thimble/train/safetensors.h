@@ -109,7 +109,7 @@ class SafetensorsFile {
  private:
   std::string bytes(std::uint64_t offset, std::uint64_t count) const;
   void parse();
-  void take(const SafetensorsHeader& header, std::uint64_t header_size);
+  void set_header(const SafetensorsHeader& header, std::uint64_t header_size);
   void check_layout() const;
   void check_checksum();
 

@@ -117,11 +117,7 @@ void ConfigArguments::add_to(Command& command, bool required) {
       .value_name("key=value", Value::key);
 }
 
-OpenConfig ConfigArguments::load() const {
-  const ResolvedConfig resolved = load_config(file, overrides);
-  require_no_outputs(resolved.files);
-  return finished(open_data(resolved));
-}
+OpenConfig ConfigArguments::load() const { return finished(open_config(file, overrides)); }
 
 OpenConfig ConfigArguments::load(const RunDirectory& run) const {
   run.require_run();

@@ -61,6 +61,7 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 }
 
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 #endif
 
@@ -71,8 +72,7 @@ std::string out_of_memory(std::string_view command) {
   std::string text = "out of memory";
   if (!work.empty()) text += fmt::format(" while {}", work);
   if (failed_size > 0)
-    text +=
-        fmt::format(", which has no room for {} more", format_bytes(static_cast<double>(failed_size.load())));
+    text += fmt::format(": no room for {} more", format_bytes(static_cast<double>(failed_size.load())));
   if (work == kReadingData) return text + "; use a smaller file";
   for (const auto& [name, remedy] : kRemedies)
     if (name == command) text += fmt::format("; {}", remedy);

@@ -7,7 +7,6 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "thimble/train/run_directory.h"
-#include "thimble/train/source.h"
 #include "train/files/text/text.h"
 
 namespace thimble::cli {
@@ -91,10 +90,13 @@ void require_no_outputs(const std::vector<std::string>& inputs) {
           output.option, printable(output.path));
 }
 
+void require_no_outputs(const std::vector<DataFile>& inputs) {
+  for (const DataFile& file : inputs) require_no_outputs(std::vector{file.path, file.moved});
+}
+
 void require_no_outputs(const OpenConfig& config) {
-  if (config.source == nullptr) return;
-  for (const DataFile& file : config.source->files())
-    require_no_outputs({file.moved.empty() ? file.path : file.moved});
+  require_no_outputs(config.files);
+  if (config.source != nullptr) require_no_outputs(config.source->files());
 }
 
 bool standard_output_is_taken() {

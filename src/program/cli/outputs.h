@@ -8,6 +8,7 @@
 
 #include "program/cli/command_line.h"
 #include "thimble/train/config.h"
+#include "thimble/train/source.h"
 
 namespace thimble::cli {
 
@@ -22,9 +23,10 @@ struct NamedPath {
 // a run or sweep has, or that this command will write to its own.
 void declare_outputs(const std::vector<NamedPath>& outputs, const std::vector<NamedPath>& directories);
 
-// Throw ConfigError if an output is one of these inputs, or a data file of the config, under whatever name. Call them
-// before any work.
+// Throw ConfigError if an output is one of these inputs, or a file that the config was read from or has its data in, under
+// whatever name. Call them before any work.
 void require_no_outputs(const std::vector<std::string>& inputs);
+void require_no_outputs(const std::vector<DataFile>& inputs);
 void require_no_outputs(const OpenConfig&);
 
 // Returns whether an output is standard output, which then has nothing else.

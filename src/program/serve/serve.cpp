@@ -20,8 +20,8 @@ namespace thimble {
 
 namespace {
 
-constexpr const char *kKey = "thimble",  // of the metadata
-    *kRequest = "request";
+constexpr const char* kKey = "thimble";      // of the metadata
+constexpr const char* kRequest = "request";  // what messages call a message
 
 // A stream of messages whose place is lost.
 struct Lost : FileError {
@@ -51,8 +51,8 @@ void write_all(int to, const void* bytes, std::size_t count) {
   }
 }
 
-// Returns the next message; nothing at the end. Memory grows with what arrives, not with what a header says; a message that is
-// too large for it is read to its end.
+// Returns the next message; nothing at the end. Memory grows with what arrives, not with what a header says; a message that
+// is too large for it is read to its end.
 std::optional<SafetensorsFile> read_message(int from) {
   constexpr std::uint64_t kMaxHeader = 10'000'000, kPiece = 1 << 24;
   std::uint64_t size = 0;

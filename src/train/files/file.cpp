@@ -164,8 +164,8 @@ bool is_stream(const fs::path& path) {
 }
 
 bool is_standard_output(const fs::path& path) {
-  struct stat there {
-  }, output{};
+  struct stat there {};
+  struct stat output {};
   return ::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
          there.st_dev == output.st_dev && there.st_ino == output.st_ino;
 }

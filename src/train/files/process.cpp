@@ -81,15 +81,14 @@ std::vector<char*> environment_of_child() {
 }  // namespace
 
 Rank launcher_rank() {
-  // Tasks of a machine are written as "2(x3),1" by srun, and those of the first machine count.
+  // Of srun, the number of tasks is set for a step alone, and tasks of machines are written as "2(x3),1": the first counts.
   struct Variables {
     const char *rank, *size, *local;
   };
   constexpr Variables kVariables[] = {
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
       {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-       "SLURM_STEP_TASKS_PER_NODE"},  // the second is set by srun only
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
   };
   const auto number = [](const char* name) -> std::optional<std::int64_t> {
     const char* text = std::getenv(name);

@@ -22,9 +22,9 @@ struct Rank {
 Rank launcher_rank();
 
 // Starts command[0], a path, with these arguments, and returns its id. Its input is empty, its output goes to
-// the file `output`, its limit on data is that of this process, shared by so many jobs, and its environment has no variables of a launcher, whose process it is not. It runs in
-// a process group of its own, so that Ctrl-C reaches it only through its parent, and gets SIGTERM when the
-// calling thread ends. If the command cannot be run, a message is written to `output` and the exit status is
+// the file `output`, its limit on data is that of this process divided by `jobs`, and its environment has no
+// variables of a launcher, whose process it is not. It runs in a process group of its own, so that Ctrl-C
+// reaches it only through its parent, and gets SIGTERM when the calling thread ends. If the command cannot be run, a message is written to `output` and the exit status is
 // 127. Throws FileError, naming `output`, when that cannot be written or there are too many processes.
 pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& output,
                     std::int64_t jobs = 1);

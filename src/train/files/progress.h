@@ -45,9 +45,9 @@ class ProgressCounter {
 
  private:
   ProgressObserver* observer_;  // nullptr: this is not reported
-  std::string work_;
+  const std::string work_;
   const double total_;
-  const int exceptions_;  // that were on their way before
+  const int exceptions_;  // being thrown when it began
   std::mutex mutex_;
   double done_ = 0;  // guarded by mutex_
 };

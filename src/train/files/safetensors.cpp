@@ -211,7 +211,7 @@ SafetensorsFile::SafetensorsFile(const SafetensorsHeader& header, std::string co
     : name_(std::move(name)), content_(std::move(content)), size_(content_.size()) {
   std::uint64_t header_size = 0;
   std::memcpy(&header_size, content_.data(), sizeof header_size);
-  take(header, header_size);
+  set_header(header, header_size);
 }
 
 std::string SafetensorsFile::bytes(std::uint64_t offset, std::uint64_t count) const {
@@ -222,10 +222,10 @@ void SafetensorsFile::parse() {
   std::uint64_t header_size = 0;
   const auto read = [this](std::uint64_t offset, std::uint64_t count) { return bytes(offset, count); };
   const SafetensorsHeader header = read_header(read, size_, name_, header_size);
-  take(header, header_size);
+  set_header(header, header_size);
 }
 
-void SafetensorsFile::take(const SafetensorsHeader& header, std::uint64_t header_size) {
+void SafetensorsFile::set_header(const SafetensorsHeader& header, std::uint64_t header_size) {
   data_ = sizeof header_size + header_size;
   metadata_ = header.metadata;
   if (file_) {  // before all of it is read

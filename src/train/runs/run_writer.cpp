@@ -97,9 +97,11 @@ bool RunWriter::lock(bool resume) {
     return true;
   };
   const auto require_unused = [&] {
-    require<CheckpointError>(is_unused(directory, resume, config_),
-                             "{}: exists and is not an empty directory; choose another with --out{}",
-                             directory.string(), run_.is_run() ? ", or resume this run with --resume" : "");
+    if (is_unused(directory, resume, config_)) return;
+    const bool may_resume = run_.is_run() || is_unused(directory, true, config_);
+    throw CheckpointError(fmt::format("{}: exists and is not an empty directory; choose another with --out{}",
+                                      directory.string(),
+                                      may_resume ? ", or resume this run with --resume" : ""));
   };
   if (fs::exists(directory) && !continues()) require_unused();
   fs::create_directories(directory);

@@ -58,10 +58,11 @@ Evaluation evaluation_of(const OpenConfig& config, std::int64_t sequences) {
       .sums = sizeof(EvalSums) * std::ceil(static_cast<double>(sequences) / static_cast<double>(at_once))};
 }
 
-// Returns the keys that determine the largest part.
+// Returns the keys that determine the largest part but the program, the first.
 std::string_view remedy(const MemoryEstimate& memory) {
   const auto parts = memory.parts();
-  const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
+  const auto largest = std::max_element(parts.begin() + 1, parts.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (largest->first == "activations")
     return "task.length, train.threads, model.layers, model.heads or model.d_model";
   if (largest->first == "gradients") return "train.shards, model.d_model, model.d_ff or model.layers";

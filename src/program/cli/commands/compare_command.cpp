@@ -19,8 +19,9 @@ struct CompareArguments {
 
 int run(const CompareArguments& arguments) {
   const ProgressMeter meter(arguments.output.quiet);
-  CompareOptions options = arguments.options;
-  const Comparison comparison = compare(arguments.runs, options);
+  for (const RunDirectory run : arguments.runs)
+    if (run.is_run()) require_no_outputs(run.data().files);
+  const Comparison comparison = compare(arguments.runs, arguments.options);
   warn_of_changes(comparison.changes);
   show_remarks(comparison.remarks);
   if (!arguments.html.empty()) write_result(arguments.html, compare_page(comparison));

@@ -83,7 +83,6 @@ void add_config(Command& program) {
   output->add_to(show);
   show.action([arguments, output] {
     const ResolvedConfig resolved = load_config(arguments->file, arguments->overrides);
-    require_no_outputs(resolved.files);
     const OpenConfig config = open_data(resolved);
     require_no_outputs(config);
     if (output->prints_text()) {

@@ -130,6 +130,8 @@ std::vector<Experiment> load(const ReproduceArguments& arguments, std::vector<Ex
   std::vector<Experiment> experiments;
   for (const std::string& name : arguments.names.empty() ? all : arguments.names) {
     Experiment experiment = load_experiment((folder / (name + ".yaml")).string(), arguments.data);
+    require_no_outputs(std::vector{experiment.file});
+    for (const ExperimentRun& run : experiment.runs) require_no_outputs(run.setting.config);
     if (!experiment.quick && arguments.quick) continue;
     const bool lacks_data = !experiment.data.empty() && arguments.data.empty() && !arguments.list;
     require<ConfigError>(!lacks_data || arguments.names.empty(), "{} requires --data FILE: {}", name,

@@ -19,7 +19,7 @@ namespace thimble::cli {
 
 namespace {
 
-// Whether a run is as it should be in the end, as one is that halving has stopped.
+// Returns whether a run has ended well: it is done, or halving has stopped it.
 bool is_done(const SweepRun& run) {
   return run.status == RunStatus::done || run.status == RunStatus::stopped;
 }
@@ -129,9 +129,15 @@ int show_status(const SweepArguments& arguments) {
   return kDone;
 }
 
+Sweep load(const SweepArguments& arguments) {
+  Sweep sweep = load_sweep(arguments.file, arguments.overrides);
+  for (const SweepSetting& setting : sweep.settings) require_no_outputs(setting.config);
+  return sweep;
+}
+
 // Submits the missing runs to Slurm, or prints what would be submitted.
 int submit(const SweepArguments& arguments) {
-  const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
+  const Sweep sweep = load(arguments);
   SweepOptions options{.directory = arguments.directory};
   if (options.directory.empty()) options.directory = sweep_directory(sweep, plan_runs(sweep));
   SubmitOptions submit{.task = {std::filesystem::read_symlink("/proc/self/exe").string(), "sweep"},
@@ -186,8 +192,7 @@ int run(const SweepArguments& arguments) {
   options.repeat_failures = rank.rank == 0 && arguments.max_runs == 0;
   if (rank.rank > 0) return help_rank_0(arguments, options);
   const ProgressMeter meter(arguments.output.quiet);
-  const Sweep sweep = load_sweep(arguments.file, arguments.overrides);
-  require_no_outputs({sweep.config});
+  const Sweep sweep = load(arguments);
   SweepProgress progress(sweep, arguments.output.quiet);
   options.observer = &progress;
   const SweepResult result = run_sweep(sweep, options);

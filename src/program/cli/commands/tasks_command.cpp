@@ -33,6 +33,7 @@ bool is_task(const std::string& name) { return std::ranges::find(task_names(), n
 void describe_task(const TasksArguments& arguments) {
   try {
     const OpenConfig config = task_config(arguments.name, arguments.overrides);
+    if (config.source != nullptr) require_no_outputs(config.source->files());
     Json keys = to_json(config)["task"];
     keys.erase("name");
     const TaskPage page =

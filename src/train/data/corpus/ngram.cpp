@@ -115,16 +115,4 @@ double NgramModel::probability(std::span<const std::int32_t> context, std::int32
   return p;
 }
 
-double NgramModel::bytes(std::int64_t tokens, std::int64_t vocabulary, int order) {
-  const auto all = static_cast<double>(tokens);
-  double different = 0, possible = 1;
-  for (int n = 1; n <= order; ++n) {
-    possible = std::min(all, possible * static_cast<double>(vocabulary));
-    different += possible;
-  }
-  // Numbers and keys of all tokens; keys, counts and tails of different n-grams.
-  return all * (sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
-         different * (sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t));
-}
-
 }  // namespace thimble

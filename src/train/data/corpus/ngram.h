@@ -26,9 +26,6 @@ class NgramModel {
   // Returns the probability of a token after a context, of which it reads the last order - 1 tokens.
   double probability(std::span<const std::int32_t> context, std::int32_t token) const;
 
-  // Returns the bytes, at most, that counting so many tokens takes.
-  static double bytes(std::int64_t tokens, std::int64_t vocabulary, int order);
-
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
