@@ -227,7 +227,8 @@ def check_single():
     assert scale["at_chance"] is None and scale["smallest_effect"] == {"accuracy": None, "loss": None}, scale
     assert report["joint_ablation"]["removable"] == {"by_importance": None, "greedily": None, "alone": None}
     zero = report["heads"][0]["ablation"]["zero"]
-    assert zero["p"] is None and zero["interval"] == [None, None]
+    assert zero["interval"] == [None, None] and zero["capped_loss"] == {"change": 0, "interval": [0, 0], "p": 1}, zero
+    assert [round(x, 9) for x in zero["accuracy_interval"]] == [-0.975, 0.975] and zero["accuracy_p"] == 1, zero
     assert report["heads"][0]["verdict"] == "not_enough", report["heads"][0]
     assert "a constant answer is always right on 1 test sequence" in text and "0 points" not in text, text
     assert "no better than chance" not in text and "nan" not in text, text

@@ -179,7 +179,7 @@ def check_effects(inspected, ablated):
         for kind, replaced in kinds.items():
             after = results(final, test, replaced)
             some = paired if kind == "resample" else slice(None)
-            of.same(path + kind, effect(base.only(some), after.only(some)), 1e-5)
+            of.same(path + kind, effect(base.only(some), after.only(some), longest, entropy(test)), 1e-5)
 
     for h, head in enumerate(ALL):
         check(inspected, f"heads/{h}/ablation/", [head])
@@ -199,15 +199,22 @@ def check_effects(inspected, ablated):
         inspected.same(f"logit_lens/layers/{depth}", {"loss": r["loss"], "accuracy": r["accuracy"]})
 
 
+def entropy(of):
+    """The entropy of the labels of sequences, which the loss of an answer is capped at."""
+    counts = most_frequent(of)
+    return sum(n / sum(counts.values()) * math.log(sum(counts.values()) / n) for n in counts.values())
+
+
 def check_scale(inspected):
     base, counts = results(final, test), most_frequent(test)
     usual = min(counts, key=lambda t: (-counts[t], t))
     constant = base.only(slice(None))
-    constant.loss = numpy.array([sum(-math.log(counts[t] / base.labels.sum()) for t in target) for target in test[1]])
+    constant.losses = [numpy.array([-math.log(counts[t] / base.labels.sum()) for t in target]) for target in test[1]]
+    constant.loss = numpy.array([losses.sum() for losses in constant.losses])
     constant.right = numpy.array([float(target.count(usual)) for target in test[1]])
     chance = evaluation(constant)
     inspected.same("scale", {"chance": {"loss": chance["loss"], "accuracy": chance["accuracy"]},
-                             "above_chance": effect(constant, base),
+                             "above_chance": effect(constant, base, max(map(len, test[0])), entropy(test)),
                              "smallest_effect": {"loss": 0.01 * chance["loss"], "accuracy": 0.01 * (1 - chance["accuracy"])}}, 1e-5)
     untrained = [evaluation(results(frozen(42 + k), test)) for k in range(1, inspected.json["scale"]["untrained"]["models"] + 1)]
     for key in ("loss", "accuracy"):
@@ -240,7 +247,7 @@ def check_patching():
             of.append(total)
         if sum(of) <= 0:
             return {"effect": None, "pairs": len(of)}
-        effect_of, interval, _ = change(numpy.array(changes) * len(of) / sum(of), numpy.array(of) * len(of) / sum(of))
+        effect_of, interval = change(numpy.array(changes) * len(of) / sum(of), numpy.array(of) * len(of) / sum(of))
         return {"effect": effect_of, "interval": interval, "pairs": len(of)}
 
     for h, (layer, head) in enumerate(ALL):

@@ -17,14 +17,25 @@
 
 namespace thimble {
 
+// A change with bounds, of a mean over answers: its 95 % interval, and the p-value of no change. See BoundedMean.
+struct BoundedChange {
+  double mean = 0;  // NaN without an answer
+  Interval interval;
+  double p = 1;
+};
+
 // The change that an intervention makes, on the same sequences. Loss: mean cross entropy per labeled
 // position, nats; accuracy: share of labeled positions predicted correctly.
 struct Effect {
-  double loss_change = 0, accuracy_change = 0;  // NaN without a sequence
-  Interval interval;                            // of the loss
-  Interval accuracy_interval;
-  double p = 1, accuracy_p = 1;            // see MeanChange
+  double loss_change = 0;
+  Interval interval;                       // of the loss; approximate, see MeanChange
+  BoundedChange accuracy, capped_loss;     // the loss of a position counts up to EffectScale::chance_loss
   std::int64_t sequences = 0, labels = 0;  // that the changes are means over
+};
+
+// What bounds the change of an answer: the most that its loss counts, and the most answers that a sequence has.
+struct AnswerBounds {
+  double loss_cap = 1, most_labels = 1;
 };
 
 // Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:
@@ -61,15 +72,13 @@ struct EffectScale {
   // upper bound that takes the moves of all sequences to have the same sign.
   double rounding_accuracy = 0, rounding_loss = 0;
   Effect above_chance;  // of the model, compared with the best constant answer
+  AnswerBounds bounds;  // of effects; the loss of an answer counts up to chance_loss
   // Of untrained models. With few different labels, some are right more often than a constant answer.
   Spread untrained_accuracy{}, untrained_loss{};
-  // The model is not better than the best constant answer by the smallest effect and with the interval, and
-  // than untrained models by kUntrainedDeviations standard deviations, in accuracy or in loss. False where it
-  // cannot be compared.
-  bool at_chance = false;
-
-  // Returns whether there are the two sequences that a comparison with chance requires.
-  bool is_compared() const { return std::isfinite(above_chance.interval.low); }
+  // True: the model is not better than the best constant answer by the smallest effect, with the intervals of accuracy and
+  // capped loss, or than untrained models by kUntrainedDeviations standard deviations in either. False: it is better in
+  // one of them. Unknown where the intervals show neither, or nothing is of interest.
+  std::optional<bool> at_chance = false;
   // Returns whether effects can be of interest: not where the best constant answer is always right.
   bool has_smallest() const { return smallest_accuracy > 0; }
 };
@@ -100,7 +109,8 @@ struct EffectsReport {
 };
 
 // Returns the change from `before` to `after`, the results of the same sequences.
-Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after);
+Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
+                      const AnswerBounds&);
 
 // {"chance", "at_chance", "above_chance", "lowest_loss", "smallest_effect", "rounding"}
 Json to_json(const EffectScale&);

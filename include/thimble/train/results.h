@@ -16,6 +16,7 @@ namespace thimble {
 struct SequenceResult {
   double loss = 0;  // cross entropy summed over labeled positions, nats
   std::int64_t labeled = 0, correct = 0;
+  double capped_loss = 0;  // the same sum, of which no position adds more than Evaluator::loss_cap()
 };
 
 // The losses of n-gram models, in nats per labeled position: of the same tokens, with the context that each has in

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "engine/core/portable_math.h"
 #include "thimble/engine/random.h"
@@ -12,16 +13,19 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
+// Returns how often each label is among the selected sequences.
+std::vector<double> label_counts(const Evaluator& evaluator) {
+  std::vector<double> counts(static_cast<std::size_t>(evaluator.dataset().outputs()));
+  for (const Chunk& chunk : evaluator.chunks())
+    for (const std::int32_t label : chunk.batch.row_labels) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
 // Returns the results of the best constant answer: the accuracy of the most frequent label, and the loss of
 // the distribution of labels.
 std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
-  std::vector<double> counts(static_cast<std::size_t>(evaluator.dataset().outputs()));
-  double all = 0;
-  for (const Chunk& chunk : evaluator.chunks())
-    for (const std::int32_t label : chunk.batch.row_labels) {
-      ++counts[static_cast<std::size_t>(label)];
-      ++all;
-    }
+  const std::vector<double> counts = label_counts(evaluator);
+  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   std::vector<double> right = counts;
   const Dataset& data = evaluator.dataset();
   if (const std::int32_t unknown = data.output_of(data.unknown_token()); unknown != kIgnore)
@@ -34,7 +38,9 @@ std::vector<SequenceResult> constant_answer(const Evaluator& evaluator) {
     for (std::size_t row = 0; row < batch.row_labels.size(); ++row) {
       const std::int32_t label = batch.row_labels[row];
       SequenceResult& result = results[static_cast<std::size_t>(chunk.first + batch.rows[row] / of_sequence)];
-      result.loss += portable::log(all / counts[static_cast<std::size_t>(label)]);
+      const double loss = portable::log(all / counts[static_cast<std::size_t>(label)]);
+      result.loss += loss;
+      result.capped_loss += std::min(loss, evaluator.loss_cap());
       result.correct += label == usual;
       ++result.labeled;
     }
@@ -77,7 +83,18 @@ void measure_untrained(Evaluator& evaluator, EffectScale& scale) {
 
 }  // namespace
 
-EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, double smallest_effect) {
+AnswerBounds bound_answers(Evaluator& evaluator) {
+  const std::vector<double> counts = label_counts(evaluator);
+  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
+  double entropy = 0;
+  for (const double count : counts)
+    if (count > 0) entropy += count / all * portable::log(all / count);
+  evaluator.cap_loss(entropy);
+  return {entropy, static_cast<double>(evaluator.most_labels())};
+}
+
+EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, const AnswerBounds& bounds,
+                          double smallest_effect) {
   const std::vector<SequenceResult> constant = constant_answer(evaluator);
   double labels = 0, loss = 0, correct = 0;
   for (const SequenceResult& sequence : constant) {
@@ -94,7 +111,8 @@ EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, doub
   scale.smallest_loss = smallest_effect * std::max(0.0, scale.chance_loss - scale.lowest_loss.value_or(0));
   measure_rounding(evaluator, baseline, scale);
   measure_untrained(evaluator, scale);
-  scale.above_chance = effect_between(constant, baseline.per_sequence);
+  scale.bounds = bounds;
+  scale.above_chance = effect_between(constant, baseline.per_sequence, bounds);
   scale.at_chance = is_at_chance(scale, baseline);
   return scale;
 }
@@ -125,16 +143,18 @@ std::unique_ptr<ChunkHooks> rounding_hooks(std::uint64_t seed, std::uint32_t pas
   return std::make_unique<Replace>([](Site) { return true; }, move);
 }
 
-bool is_at_chance(const EffectScale& scale, const EvalResult& baseline) {
-  if (!scale.is_compared()) return false;
-  const Effect& above = scale.above_chance;
+std::optional<bool> is_at_chance(const EffectScale& scale, const EvalResult& baseline) {
   const double usual_luck = kUntrainedDeviations * scale.untrained_accuracy.sd.value_or(0),
                usual_fall = kUntrainedDeviations * scale.untrained_loss.sd.value_or(0);
-  const bool right = above.accuracy_interval.low > 0 && above.accuracy_change >= scale.smallest_accuracy &&
-                     baseline.accuracy > scale.untrained_accuracy.mean + usual_luck;
-  const bool sure = above.interval.high < 0 && -above.loss_change >= scale.smallest_loss &&
-                    baseline.loss < scale.untrained_loss.mean - usual_fall;
-  return !right && !sure;
+  const bool more_right = baseline.accuracy > scale.untrained_accuracy.mean + usual_luck,
+             less_loss = baseline.loss < scale.untrained_loss.mean - usual_fall;
+  const BoundedChange &right = scale.above_chance.accuracy, &loss = scale.above_chance.capped_loss;
+  if (!scale.has_smallest()) return std::nullopt;
+  if (!more_right && !less_loss) return true;
+  if (more_right && right.interval.low > 0 && right.mean >= scale.smallest_accuracy) return false;
+  if (less_loss && loss.interval.high < 0 && -loss.mean >= scale.smallest_loss) return false;
+  if (right.interval.high < scale.smallest_accuracy && -loss.interval.low < scale.smallest_loss) return true;
+  return std::nullopt;
 }
 
 }  // namespace THIMBLE_PRECISION

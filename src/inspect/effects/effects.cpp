@@ -9,23 +9,32 @@
 
 namespace thimble {
 
-Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after) {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  constexpr Interval kAny{kUnknown, kUnknown};
-  if (before.empty()) return {kUnknown, kUnknown, kAny, kAny};
-  std::vector<double> losses, corrects, labels;
+namespace {
+
+BoundedChange change_of(std::span<const double> changes, std::span<const double> labels, double most_labels,
+                        double bound) {
+  const BoundedMean mean(changes, labels, most_labels, {-bound, bound});
+  return {mean.mean(), mean.interval(), mean.p()};
+}
+
+}  // namespace
+
+Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
+                      const AnswerBounds& bounds) {
+  std::vector<double> losses, capped, corrects, labels;
   for (std::size_t i = 0; i < before.size(); ++i) {
     losses.push_back(after[i].loss - before[i].loss);
+    capped.push_back(after[i].capped_loss - before[i].capped_loss);
     corrects.push_back(static_cast<double>(after[i].correct - before[i].correct));
     labels.push_back(static_cast<double>(before[i].labeled));
   }
-  const MeanChange loss = mean_change(losses, labels), accuracy = mean_change(corrects, labels);
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const MeanChange loss =
+      before.empty() ? MeanChange{kUnknown, {kUnknown, kUnknown}} : mean_change(losses, labels);
   return {loss.mean,
-          accuracy.mean,
           loss.interval,
-          accuracy.interval,
-          loss.p,
-          accuracy.p,
+          change_of(corrects, labels, bounds.most_labels, 1),
+          change_of(capped, labels, bounds.most_labels, bounds.loss_cap),
           std::ssize(before),
           std::llround(std::accumulate(labels.begin(), labels.end(), 0.0))};
 }
@@ -34,7 +43,7 @@ Json to_json(const EffectScale& scale) {
   const auto above_0 = [](double smallest) { return smallest > 0 ? Json(smallest) : Json(); };
   const auto mean_and_sd = [](const Spread& of) { return Json{{"mean", of.mean}, {"sd", or_null(of.sd)}}; };
   return {{"chance", {{"accuracy", scale.chance_accuracy}, {"loss", scale.chance_loss}}},
-          {"at_chance", scale.is_compared() ? Json(scale.at_chance) : Json()},
+          {"at_chance", or_null(scale.at_chance)},
           {"above_chance", to_json(scale.above_chance)},
           {"untrained",
            {{"models", scale.untrained_accuracy.count},
@@ -47,13 +56,16 @@ Json to_json(const EffectScale& scale) {
 }
 
 Json to_json(const Effect& effect) {
-  const auto tested = [&](double p) { return std::isfinite(effect.interval.low) ? Json(p) : Json(); };
+  const auto tested = [&](double p) { return effect.labels > 0 ? Json(p) : Json(); };
   return {{"loss_change", effect.loss_change},
-          {"accuracy_change", effect.accuracy_change},
+          {"accuracy_change", effect.accuracy.mean},
           {"interval", to_json(effect.interval)},
-          {"accuracy_interval", to_json(effect.accuracy_interval)},
-          {"p", tested(effect.p)},
-          {"accuracy_p", tested(effect.accuracy_p)},
+          {"accuracy_interval", to_json(effect.accuracy.interval)},
+          {"accuracy_p", tested(effect.accuracy.p)},
+          {"capped_loss",
+           {{"change", effect.capped_loss.mean},
+            {"interval", to_json(effect.capped_loss.interval)},
+            {"p", tested(effect.capped_loss.p)}}},
           {"sequences", effect.sequences},
           {"labels", effect.labels}};
 }

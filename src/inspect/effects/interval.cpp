@@ -17,18 +17,12 @@ constexpr double kNormal975 = 1.959963984540054;  // quantile of the normal dist
 // D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", Annals of
 // Mathematical Statistics 30, 1959: t with n degrees of freedom is about as likely as the normal number
 // (8n + 1) / (8n + 3) sqrt(n ln(1 + t²/n)), with an error below 0.002 for n >= 4.
-double normal_from_t(double t, double n) {
-  return (8 * n + 1) / (8 * n + 3) * std::copysign(std::sqrt(n * portable::log1p(t * t / n)), t);
-}
-
 double t_from_normal(double z, double n) {
   const double u = z * (8 * n + 3) / (8 * n + 1);
   return std::copysign(std::sqrt(n * portable::expm1(u * u / n)), z);
 }
 
-// Hall's transformation: with a = skewness / sqrt(N), g(t) = t + a t²/3 + a² t³/27 + a/6.
-double without_skewness(double t, double a) { return t + a * t * t / 3 + a * a * t * t * t / 27 + a / 6; }
-
+// The inverse of Hall's transformation: with a = skewness / sqrt(N), g(t) = t + a t²/3 + a² t³/27 + a/6.
 double with_skewness(double g, double a) {
   constexpr double kLinear = 1e-6;  // the next term of the inverse is below a x²
   const double x = g - a / 6;
@@ -61,7 +55,6 @@ MeanChange mean_change(std::span<const double> changes, std::span<const double> 
   const double deviation = std::sqrt(squares / (n - 1)), error = deviation / std::sqrt(n);
   if (!(error > 0)) {
     out.interval = {out.mean, out.mean};
-    out.p = out.mean == 0 ? 1 : 0;
     return out;
   }
   const double degrees = n - 1, quantile = t_from_normal(kNormal975, degrees);
@@ -69,8 +62,6 @@ MeanChange mean_change(std::span<const double> changes, std::span<const double> 
   const double a = (count > 2 ? third * n / ((n - 1) * (n - 2)) : 0) / std::sqrt(n);
   out.interval = {out.mean - error * with_skewness(quantile, a),
                   out.mean - error * with_skewness(-quantile, a)};
-  const double g = without_skewness(out.mean / error, a);
-  out.p = portable::erfc(std::abs(normal_from_t(g, degrees)) / std::sqrt(2.0));
   return out;
 }
 

@@ -1,7 +1,9 @@
 #include "inspect/effects/joint_effects.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "inspect/effects/groups.h"
 #include "inspect/effects/measure_effects.h"
@@ -11,29 +13,27 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-// Sums of the changes by single heads, as if each sequence had them all.
-std::vector<SequenceResult> sum_of_changes(const std::vector<SequenceResult>& baseline,
-                                           const std::vector<const EvalResult*>& alone) {
-  std::vector<SequenceResult> sum = baseline;
-  for (const EvalResult* result : alone)
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      sum[i].loss += result->per_sequence[i].loss - baseline[i].loss;
-      sum[i].correct += result->per_sequence[i].correct - baseline[i].correct;
-    }
-  return sum;
+// Returns about how many passes over the whole model all pairs of heads of these blocks take, and the greedy removal of
+// all.
+struct PassCount {
+  double pairs = 1, greedy = 0;
+};
+
+PassCount count_passes(const Evaluator& evaluator, const std::vector<std::int64_t>& blocks) {
+  PassCount count;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const double share = evaluator.share_from(static_cast<std::size_t>(blocks[i]));
+    count.pairs += static_cast<double>(i + 1) * share;  // alone, and with every head before it
+    count.greedy += 1 + share * static_cast<double>(blocks.size() + 1) / 2;
+  }
+  return count;
 }
 
-// Returns about how many passes over the whole model pairs of some heads and the greedy removal of all take.
-double pass_count(const Evaluator& evaluator, const std::vector<std::int64_t>& costless,
-                  const std::vector<std::int64_t>& all) {
-  const auto share = [&](std::int64_t block) {
-    return evaluator.share_from(static_cast<std::size_t>(block));
-  };
-  double passes = 1;
-  for (std::size_t i = 0; i < costless.size(); ++i)
-    passes += static_cast<double>(i + 1) * share(costless[i]);  // alone, and with every head before it
-  for (const std::int64_t block : all) passes += 1 + share(block) * static_cast<double>(all.size() + 1) / 2;
-  return passes;
+std::vector<std::int64_t> blocks_of_heads(const Evaluator& evaluator) {
+  std::vector<std::int64_t> blocks;
+  for (const AttentionLayer& layer : evaluator.model().attention_layers())
+    blocks.insert(blocks.end(), static_cast<std::size_t>(layer.heads), layer.block);
+  return blocks;
 }
 
 class JointMeasurement {
@@ -43,28 +43,31 @@ class JointMeasurement {
     for (const HeadEffects& head : effects.heads) heads_.push_back(head.id);
     std::vector<Effect> zero;
     for (const HeadEffects& head : effects.heads) zero.push_back(head.zero);
-    const std::vector<Verdict> verdicts = judge_heads(zero, effects.scale);
+    verdicts_ = judge_heads(zero, effects.scale);
     for (std::size_t i = 0; i < heads_.size(); ++i)
-      if (verdicts[i] == Verdict::unused || verdicts[i] == Verdict::not_enough) costless_.push_back(i);
+      if (verdicts_[i].verdict == Verdict::unused) costless_.push_back(i);
   }
 
   JointReport finish() {
     const std::int64_t all = evaluator_.sequences();
-    std::vector<std::int64_t> costless, blocks;
-    for (const std::size_t head : costless_) costless.push_back(static_cast<std::int64_t>(block(head)));
-    for (std::size_t head = 0; head < heads_.size(); ++head)
-      blocks.push_back(static_cast<std::int64_t>(block(head)));
-    const double affordable =
-        kJointPasses / pass_count(evaluator_, costless, blocks) * static_cast<double>(all);
-    report_.sequences = std::min(all, std::max(kMinJointSequences, static_cast<std::int64_t>(affordable)));
-    const double passes = kJointPasses * static_cast<double>(all) / static_cast<double>(report_.sequences);
-    max_groups_ = std::min(kMaxGroups, static_cast<std::size_t>(passes));
-    evaluator_.select(evaluator_.split(), report_.sequences);
-    if (costless_.size() > 1) {
+    const PassCount passes = count_passes(evaluator_, blocks_of_heads(evaluator_));
+    const auto affordable = [&](double limit, double needed) {
+      return std::clamp(static_cast<std::int64_t>(limit / needed * static_cast<double>(all)), std::int64_t{1},
+                        all);
+    };
+    const bool has_pairs = !effects_.scale.at_chance.value_or(false) && heads_.size() > 1;
+    if (has_pairs) {
+      report_.sequences = affordable(kPairPasses, passes.pairs);
+      evaluator_.select(evaluator_.split(), report_.sequences);
       measure_pairs();
-      find_larger_groups();
-      std::ranges::stable_sort(report_.groups, {}, [](const JointEffect& set) { return set.heads.size(); });
     }
+    report_.group_sequences =
+        std::max(std::min(all, kMinJointSequences), affordable(kJointPasses, passes.greedy));
+    max_groups_ =
+        std::min(kMaxGroups, static_cast<std::size_t>(kJointPasses * static_cast<double>(all) /
+                                                      static_cast<double>(report_.group_sequences)));
+    evaluator_.select(evaluator_.split(), report_.group_sequences);
+    if (has_pairs && costless_.size() > 2) find_larger_groups();
     const std::vector<HeadId> order = greedy_order();
     evaluator_.select(evaluator_.split(), all);
     measure_removal(order);
@@ -103,38 +106,103 @@ class JointMeasurement {
     return heads;
   }
 
-  // Ablates every costless head a alone, and with every other b. A pass starts at a block with the input that the
+  // Ablates every head a alone, and with every other b. A pass starts at a block with the input that the
   // latest pass through the block before it left. So a goes from the last block to the first: until it is ablated
   // alone, all passes start at its block or later, and the input there is that of the whole model. After that, the
   // later blocks have inputs without a, which are those of b, as b goes from the last block to the first, too.
   void measure_pairs() {
+    std::vector<std::size_t> all(heads_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
     std::vector<SetPass> series{{{}, 0}};
-    const std::vector<std::size_t> order = last_first(costless_);
+    const std::vector<std::size_t> order = last_first(all);
     for (const std::size_t a : order) {
       for (const std::size_t b : order)
         if (block(b) == block(a) && b < a) series.push_back({{b, a}, block(a)});
       series.push_back({{a}, block(a)});
       for (const std::size_t b : order)
-        if (block(b) > block(a)) series.push_back({{a, b}, block(b)});
+        if (block(b) > block(a)) series.push_back({{std::min(a, b), std::max(a, b)}, block(b)});
     }
-    std::vector<EvalResult> results = run(series);
-    baseline_ = std::move(results[0]);
-    alone_.resize(heads_.size());
+    const std::vector<EvalResult> results = run(series);
+    std::vector<const EvalResult*> alone(heads_.size());
+    std::map<std::vector<std::size_t>, const EvalResult*> pairs;
     for (std::size_t k = 1; k < series.size(); ++k)
-      if (series[k].heads.size() == 1) alone_[series[k].heads[0]] = results[k];
-    for (std::size_t k = 1; k < series.size(); ++k)
-      if (series[k].heads.size() == 2) report_.pairs.push_back(effect_of(series[k].heads, results[k]));
-    std::ranges::sort(report_.pairs, {}, &JointEffect::heads);
-    judge_sets(report_.pairs, effects_.scale);
-    for (const JointEffect& pair : report_.pairs)
-      if (pair.costly) report_.groups.push_back(pair);
+      if (series[k].heads.size() == 1)
+        alone[series[k].heads[0]] = &results[k];
+      else
+        pairs[series[k].heads] = &results[k];
+    judge_pairs(results[0], alone, pairs);
   }
 
-  JointEffect effect_of(const std::vector<std::size_t>& heads, const EvalResult& result) const {
-    std::vector<const EvalResult*> alone;
-    for (const std::size_t head : heads) alone.push_back(&alone_[head]);
-    return {ids(heads), effect_between(baseline_.per_sequence, result.per_sequence),
-            effect_between(sum_of_changes(baseline_.per_sequence, alone), result.per_sequence)};
+  // Finds the backups, the heads that are worth nothing in any pair, and the pairs that cancel.
+  void judge_pairs(const EvalResult& whole, const std::vector<const EvalResult*>& alone,
+                   const std::map<std::vector<std::size_t>, const EvalResult*>& pairs) {
+    struct Tested {
+      std::size_t pair, head;  // the head's index in the pair
+    };
+    std::vector<std::vector<std::size_t>> heads;
+    std::vector<Tested> tested;
+    for (const auto& [pair, both] : pairs) {
+      for (const std::size_t k : {0, 1})
+        if (verdicts_[pair[k]].verdict == Verdict::unused) tested.push_back({heads.size(), k});
+      heads.push_back(pair);
+      PairEffect& effect = report_.pairs.emplace_back();
+      effect = {{heads_[pair[0]], heads_[pair[1]]},
+                loss_of(*both, &SequenceResult::loss) - loss_of(whole, &SequenceResult::loss),
+                both->accuracy - whole.accuracy,
+                capped_loss(*both) - capped_loss(whole)};
+      for (const std::size_t k : {0, 1}) {
+        const EvalResult& other = *alone[pair[1 - k]];
+        effect.worth_accuracy[k] = other.accuracy - both->accuracy;
+        effect.worth_loss[k] = capped_loss(*both) - capped_loss(other);
+      }
+    }
+    std::vector<Worth> worth;
+    for (const Tested& test : tested) {
+      const std::vector<std::size_t>& pair = heads[test.pair];
+      worth.push_back(worth_of(alone[pair[1 - test.head]]->per_sequence, pairs.at(pair)->per_sequence,
+                               effects_.scale.bounds));
+    }
+    const std::vector<Shown> shown = judge_worth(worth, effects_.scale);
+    std::set<std::size_t> in_pairs(costless_.begin(), costless_.end());
+    if (report_.sequences < effects_.baseline.sequences) in_pairs.clear();
+    for (std::size_t i = 0; i < tested.size(); ++i) {
+      const std::vector<std::size_t>& pair = heads[tested[i].pair];
+      const HeadId head = heads_[pair[tested[i].head]];
+      if (in_pairs.contains(pair[tested[i].head]) && !is_worthless(worth[i], effects_.scale))
+        in_pairs.erase(pair[tested[i].head]);
+      if (shown[i] == Shown::no) continue;
+      const std::vector<SequenceResult>& both = pairs.at(pair)->per_sequence;
+      if (report_.groups.empty() || report_.groups.back().heads != ids(pair))
+        report_.groups.push_back(
+            {ids(pair), effect_between(whole.per_sequence, both, effects_.scale.bounds), {}});
+      const EvalResult& other = *alone[pair[1 - tested[i].head]];
+      report_.groups.back().backups.push_back(
+          {head, effect_between(other.per_sequence, both, effects_.scale.bounds),
+           shown[i] == Shown::in_loss});
+    }
+    for (const std::size_t head : in_pairs) report_.alone_or_in_pairs.push_back(heads_[head]);
+    for (const auto& [pair, both] : pairs) {
+      if (verdicts_[pair[0]].verdict != Verdict::important ||
+          verdicts_[pair[1]].verdict != Verdict::important)
+        continue;
+      const Effect effect = effect_between(whole.per_sequence, both->per_sequence, effects_.scale.bounds);
+      if (judge_heads({&effect, 1}, effects_.scale)[0].verdict == Verdict::unused)
+        report_.cancelling.push_back({ids(pair), effect, {}});
+    }
+  }
+
+  // Returns the mean loss or capped loss of an answer.
+  static double loss_of(const EvalResult& result, double SequenceResult::*of) {
+    double sum = 0, labels = 0;
+    for (const SequenceResult& sequence : result.per_sequence) {
+      sum += sequence.*of;
+      labels += static_cast<double>(sequence.labeled);
+    }
+    return sum / std::max(1.0, labels);
+  }
+
+  static double capped_loss(const EvalResult& result) {
+    return loss_of(result, &SequenceResult::capped_loss);
   }
 
   std::vector<std::size_t> heads_of(const HeadSet& set) const {
@@ -147,7 +215,7 @@ class JointMeasurement {
     inputs_.resize(evaluator_.model().blocks());
     Capture::Sites sites;
     for (std::size_t b = 0; b < inputs_.size(); ++b) {
-      inputs_[b] = evaluator_.block_input(b, report_.sequences);
+      inputs_[b] = evaluator_.block_input(b, report_.group_sequences);
       sites.merge(evaluator_.input_sites(inputs_[b]));
     }
     evaluator_.run([&] { return std::make_unique<Capture>(sites); });
@@ -163,38 +231,58 @@ class JointMeasurement {
                           inputs_.empty() ? nullptr : &inputs_[first]);
   }
 
-  // Returns whether each head of a minimal costly set, if it is the only one that stays, is worth the smallest
-  // effect of interest. In a set of many heads that add a little each, none is.
-  bool is_restored(const HeadSet& set, JointEffect group) {
+  // Returns whether a set of heads costs the smallest effect of interest, compared with the whole model, in one measure.
+  Shown cost(const EvalResult& less, const EvalResult& all) const {
+    const Worth worth = worth_of(less.per_sequence, all.per_sequence, effects_.scale.bounds);
+    return judge_worth({&worth, 1}, effects_.scale, static_cast<double>(max_groups_))[0];
+  }
+
+  // Returns the heads of a minimal costly set, if each of them, when it is the only one that stays, is worth the smallest
+  // effect of interest; otherwise none. In a set of many heads that add a little each, none is.
+  std::vector<Backup> backups(const HeadSet& set) {
     const EvalResult all = without(set);
-    return std::ranges::all_of(set, [&](std::size_t kept) {
+    std::vector<Backup> found;
+    for (const std::size_t kept : set) {
       HeadSet rest = set;
       std::erase(rest, kept);
-      group.excess = effect_between(without(rest).per_sequence, all.per_sequence);
-      judge_sets({&group, 1}, effects_.scale, static_cast<double>(max_groups_));
-      return group.costly;
-    });
+      const EvalResult others = without(rest);
+      const Shown shown = cost(others, all);
+      if (shown == Shown::no) return {};
+      found.push_back({heads_[costless_[kept]],
+                       effect_between(others.per_sequence, all.per_sequence, effects_.scale.bounds),
+                       shown == Shown::in_loss});
+    }
+    return found;
   }
 
   void find_larger_groups() {
     capture_inputs();
+    const EvalResult whole = evaluator_.run();
     std::vector<HeadSet> known;
     for (const JointEffect& pair : report_.groups) {
-      HeadSet& set = known.emplace_back();
+      HeadSet set;
       for (std::size_t i = 0; i < costless_.size(); ++i)
         if (std::ranges::find(pair.heads, heads_[costless_[i]]) != pair.heads.end()) set.push_back(i);
+      if (set.size() == 2) known.push_back(set);
     }
     std::vector<std::pair<HeadSet, JointEffect>> measured;
     const auto is_costly = [&](const HeadSet& set) {
-      JointEffect effect = effect_of(heads_of(set), without(set));
-      judge_sets({&effect, 1}, effects_.scale, static_cast<double>(max_groups_));
-      if (effect.costly) measured.emplace_back(set, effect);
-      return effect.costly;
+      const EvalResult less = without(set);
+      const bool costs = cost(whole, less) != Shown::no;
+      if (costs)
+        measured.emplace_back(
+            set, JointEffect{ids(heads_of(set)),
+                             effect_between(whole.per_sequence, less.per_sequence, effects_.scale.bounds),
+                             {}});
+      return costs;
     };
     const GroupSearch search = find_groups(costless_.size(), known, true, is_costly, max_groups_);
-    for (const auto& [set, effect] : measured)
-      if (std::ranges::find(search.groups, set) != search.groups.end() && is_restored(set, effect))
-        report_.groups.push_back(effect);
+    std::ranges::stable_sort(measured, {}, [](const auto& set) { return set.first.size(); });
+    for (auto& [set, effect] : measured) {
+      if (std::ranges::find(search.groups, set) == search.groups.end()) continue;
+      effect.backups = backups(set);
+      if (!effect.backups.empty()) report_.groups.push_back(effect);
+    }
     report_.tested = static_cast<std::int64_t>(search.tested);
     report_.exact = search.exact;
   }
@@ -240,7 +328,7 @@ class JointMeasurement {
     report_.removable_by_importance = removable(effects_.cumulative_ablation);
     report_.removable_greedily = removable(report_.greedy);
     report_.removable_alone = std::ranges::count_if(effects_.heads, [&](const HeadEffects& head) {
-      return cost_in_smallest(head.zero.loss_change, head.zero.accuracy_change, effects_.scale) < 1;
+      return cost_in_smallest(head.zero.loss_change, head.zero.accuracy.mean, effects_.scale) < 1;
     });
   }
 
@@ -248,10 +336,9 @@ class JointMeasurement {
   const EffectsReport& effects_;
   const std::vector<AttentionLayer>& layers_;
   std::vector<HeadId> heads_;
-  std::vector<std::size_t> costless_;    // heads that cost nothing alone
+  std::vector<HeadVerdict> verdicts_;    // on each head alone
+  std::vector<std::size_t> costless_;    // heads that are shown to cost nothing alone
   std::vector<BlockInput> inputs_;       // of every block, of the whole model
-  EvalResult baseline_;                  // on the selected sequences
-  std::vector<EvalResult> alone_;        // of costless heads
   std::size_t max_groups_ = kMaxGroups;  // that the search for larger groups measures
   JointReport report_;
 };
@@ -259,10 +346,8 @@ class JointMeasurement {
 }  // namespace
 
 double joint_passes(const Evaluator& evaluator) {
-  std::vector<std::int64_t> blocks;
-  for (const AttentionLayer& layer : evaluator.model().attention_layers())
-    blocks.insert(blocks.end(), static_cast<std::size_t>(layer.heads), layer.block);
-  return pass_count(evaluator, blocks, blocks);
+  const PassCount count = count_passes(evaluator, blocks_of_heads(evaluator));
+  return std::min(kPairPasses, count.pairs) + count.greedy;
 }
 
 JointReport measure_joint_effects(Evaluator& evaluator, const EffectsReport& effects) {

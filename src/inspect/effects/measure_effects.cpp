@@ -101,7 +101,10 @@ Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) 
 class Measurement {
  public:
   explicit Measurement(Evaluator& evaluator)
-      : evaluator_(evaluator), layers_(evaluator.model().attention_layers()), baseline_(evaluator.run()) {
+      : evaluator_(evaluator),
+        layers_(evaluator.model().attention_layers()),
+        bounds_(bound_answers(evaluator)),
+        baseline_(evaluator.run()) {
     for (const auto& [first, batch] : evaluator.chunks()) {
       lengths_.insert(lengths_.end(), batch.lengths.begin(), batch.lengths.end());
       source_lengths_.insert(source_lengths_.end(), batch.source_lengths.begin(), batch.source_lengths.end());
@@ -114,7 +117,7 @@ class Measurement {
   EffectsReport finish(double smallest_effect) {
     EffectsReport report;
     report.baseline = baseline_;
-    report.scale = measure_scale(evaluator_, baseline_, smallest_effect);
+    report.scale = measure_scale(evaluator_, baseline_, bounds_, smallest_effect);
     report.unpaired = unpaired();
     for (const HeadId& head : heads_) report.heads.emplace_back().id = head;
     for (std::int64_t l = 0; l < std::ssize(layers_); ++l) ablate_layer(l, report.heads);
@@ -198,14 +201,14 @@ class Measurement {
 
   // Returns the effect of an ablation with the substitute `kind`, on the sequences that have one.
   Effect effect_of(std::size_t kind, const EvalResult& result) const {
-    if (kind != kResample) return effect_between(baseline_.per_sequence, result.per_sequence);
+    if (kind != kResample) return effect_between(baseline_.per_sequence, result.per_sequence, bounds_);
     std::vector<SequenceResult> before, after;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!is_paired(i)) continue;
       before.push_back(baseline_.per_sequence[i]);
       after.push_back(result.per_sequence[i]);
     }
-    return effect_between(before, after);
+    return effect_between(before, after, bounds_);
   }
 
   // Returns a number for each sequence that is unique for its length and that of its source.
@@ -261,6 +264,7 @@ class Measurement {
 
   Evaluator& evaluator_;
   const std::vector<AttentionLayer>& layers_;
+  AnswerBounds bounds_;
   EvalResult baseline_;
   std::vector<std::int32_t> lengths_, source_lengths_;  // by sequence
   std::vector<std::int64_t> pairs_;

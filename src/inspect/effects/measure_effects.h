@@ -18,7 +18,7 @@ std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths
 // Measures all effects, in 15 + layers (1 + 4 heads) passes without gradients and one with gradients. Random
 // draws depend on the config's seed. Cumulative ablation is in order of increasing normalized importance; of
 // equal heads the first goes first. smallest_effect is a share of the way from chance to perfect, see
-// EffectScale. Memory: input and head outputs of one layer, two tensors of (sequences, T, C). Throws as
+// EffectScale. Caps the loss, see bound_answers(). Memory: input and head outputs of one layer, two tensors of (sequences, T, C). Throws as
 // Evaluator::run does.
 EffectsReport measure_effects(Evaluator& evaluator, double smallest_effect = kSmallestEffect);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/core/portable_math.h"
 #include "inspect/effects/head_names.h"
 #include "thimble/engine/error.h"
 
@@ -10,36 +11,44 @@ namespace thimble {
 
 namespace {
 
-// An effect in one measure, with its sign such that a positive one is a cost.
+// A change in one measure, with its sign such that a positive one is a cost.
 struct Cost {
-  double change = 0;
+  double mean = 0;
   Interval interval;
-  double p = 1, smallest = 0, rounding = 0;
+  double p = 1, smallest = 0, rounding = 0, most = 1;  // most: that an answer can cost
 
-  // Returns whether a change is at least the smallest effect and more than the rounding error.
-  bool is_large(double x) const { return x >= smallest && x > rounding; }
-  bool counts() const { return p <= kErrorRate && is_large(std::abs(change)); }
-  // Returns whether the interval excludes costs and gains of the smallest effect; false where it is unknown.
+  bool is_significant() const { return p <= kErrorRate && std::abs(mean) > rounding; }
+  bool is_of_interest() const {
+    const double nearest = mean > 0 ? interval.low : -interval.high;
+    return is_significant() && nearest > smallest && nearest > rounding;
+  }
   bool is_small() const { return interval.low > -smallest && interval.high < smallest; }
+
+  // Returns about how many sequences would make the interval small if the mean is true. Its end further from 0 is away from
+  // the mean by bound / n, as where nothing changes, and by a rest that falls with the root of n.
+  std::optional<double> needed(const Effect& effect, double most_labels) const {
+    if (is_small()) return 0;
+    const double room = smallest - std::abs(mean);
+    if (!(room > 0)) return std::nullopt;
+    const double n = static_cast<double>(effect.sequences),
+                 away = std::max(std::abs(interval.low), std::abs(interval.high)) - std::abs(mean),
+                 bound = -portable::log(0.025) * most * most_labels * n /
+                         std::max(1.0, static_cast<double>(effect.labels)),
+                 rest = std::max(0.0, away - bound / n) * std::sqrt(n),
+                 root = (std::sqrt(rest * rest + 4 * bound * room) - rest) / (2 * bound);
+    return 1 / (root * root);
+  }
 };
 
 Cost accuracy_cost(const Effect& e, const EffectScale& scale, double p) {
-  return {-e.accuracy_change,
-          {-e.accuracy_interval.high, -e.accuracy_interval.low},
-          p,
-          scale.smallest_accuracy,
-          scale.rounding_accuracy};
+  const Interval& change = e.accuracy.interval;
+  return {-e.accuracy.mean,        {-change.high, -change.low}, p,
+          scale.smallest_accuracy, scale.rounding_accuracy,     1};
 }
 
 Cost loss_cost(const Effect& e, const EffectScale& scale, double p) {
-  return {e.loss_change, e.interval, p, scale.smallest_loss, scale.rounding_loss};
-}
-
-// Returns the p-values of accuracy and loss of each effect, corrected for their number.
-std::vector<double> corrected(const std::vector<const Effect*>& effects) {
-  std::vector<double> p;
-  for (const Effect* effect : effects) p.insert(p.end(), {effect->accuracy_p, effect->p});
-  return holm(p);
+  return {e.capped_loss.mean,  e.capped_loss.interval, p,
+          scale.smallest_loss, scale.rounding_loss,    scale.bounds.loss_cap};
 }
 
 }  // namespace
@@ -50,6 +59,8 @@ std::string_view verdict_name(Verdict verdict) {
       return "important";
     case Verdict::harmful:
       return "harmful";
+    case Verdict::minor:
+      return "minor";
     case Verdict::backup:
       return "backup";
     case Verdict::redundant:
@@ -68,54 +79,96 @@ double cost_in_smallest(double loss_change, double accuracy_change, const Effect
   return std::max(-accuracy_change / scale.smallest_accuracy, loss_change / scale.smallest_loss);
 }
 
-std::vector<Verdict> judge_heads(std::span<const Effect> zero, const EffectScale& scale) {
-  if (scale.at_chance) return std::vector<Verdict>(zero.size(), Verdict::at_chance);
-  std::vector<const Effect*> effects;
-  for (const Effect& effect : zero) effects.push_back(&effect);
-  const std::vector<double> p = corrected(effects);
-  std::vector<Verdict> verdicts;
+std::vector<HeadVerdict> judge_heads(std::span<const Effect> zero, const EffectScale& scale) {
+  std::vector<HeadVerdict> verdicts(zero.size(), {.verdict = Verdict::at_chance});
+  if (scale.at_chance.value_or(false)) return verdicts;
+  std::vector<double> p;
+  for (const Effect& effect : zero) p.insert(p.end(), {effect.accuracy.p, effect.capped_loss.p});
+  p = holm(p);
   for (std::size_t i = 0; i < zero.size(); ++i) {
     const Cost accuracy = accuracy_cost(zero[i], scale, p[2 * i]),
                loss = loss_cost(zero[i], scale, p[2 * i + 1]);
-    if (accuracy.counts() || loss.counts())
-      verdicts.push_back((accuracy.counts() ? accuracy : loss).change > 0 ? Verdict::important
-                                                                          : Verdict::harmful);
-    else
-      verdicts.push_back(accuracy.is_small() && loss.is_small() ? Verdict::unused : Verdict::not_enough);
+    HeadVerdict& out = verdicts[i];
+    out.loss_cap = scale.bounds.loss_cap;
+    if (accuracy.is_small() && loss.is_small()) {
+      out.verdict = Verdict::unused;
+    } else if (accuracy.is_of_interest() || loss.is_of_interest()) {
+      out.in_loss = !accuracy.is_of_interest();
+      out.verdict = (out.in_loss ? loss : accuracy).mean > 0 ? Verdict::important : Verdict::harmful;
+    } else if (accuracy.is_significant() || loss.is_significant()) {
+      out.in_loss = !accuracy.is_significant();
+      out.verdict = Verdict::minor;
+    } else {
+      out.verdict = Verdict::not_enough;
+      const auto of_accuracy = accuracy.needed(zero[i], scale.bounds.most_labels),
+                 of_loss = loss.needed(zero[i], scale.bounds.most_labels);
+      if (of_accuracy && of_loss) out.needed = std::max(*of_accuracy, *of_loss);
+    }
   }
   return verdicts;
 }
 
-void judge_sets(std::span<JointEffect> sets, const EffectScale& scale, double corrected_for) {
-  std::vector<const Effect*> effects;
-  for (const JointEffect& set : sets) effects.push_back(&set.excess);
-  const std::vector<double> p = corrected(effects);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    const Cost accuracy = accuracy_cost(sets[i].excess, scale, corrected_for * p[2 * i]),
-               loss = loss_cost(sets[i].excess, scale, corrected_for * p[2 * i + 1]);
-    const Effect& all = sets[i].effect;
-    sets[i].costly = (accuracy.counts() && accuracy.change > 0 && accuracy.is_large(-all.accuracy_change)) ||
-                     (loss.counts() && loss.change > 0 && loss.is_large(all.loss_change));
+Worth worth_of(std::span<const SequenceResult> without_others, std::span<const SequenceResult> without_all,
+               const AnswerBounds& bounds) {
+  std::vector<double> right, loss, labels;
+  for (std::size_t i = 0; i < without_all.size(); ++i) {
+    right.push_back(static_cast<double>(without_others[i].correct - without_all[i].correct));
+    loss.push_back(without_all[i].capped_loss - without_others[i].capped_loss);
+    labels.push_back(static_cast<double>(without_all[i].labeled));
   }
+  return {{right, labels, bounds.most_labels, {-1, 1}},
+          {loss, labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
+}
+
+std::vector<Shown> judge_worth(std::span<const Worth> worth, const EffectScale& scale, double corrected_for) {
+  std::vector<double> p;
+  for (const Worth& one : worth) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
+  p = holm(p);
+  const auto shows = [&](const BoundedMean& mean, double corrected, double smallest, double rounding) {
+    return corrected * corrected_for <= kErrorRate && mean.is_above(std::max(smallest, rounding));
+  };
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < worth.size(); ++i)
+    if (shows(worth[i].accuracy, p[2 * i], scale.smallest_accuracy, scale.rounding_accuracy))
+      shown.push_back(Shown::in_accuracy);
+    else
+      shown.push_back(shows(worth[i].capped_loss, p[2 * i + 1], scale.smallest_loss, scale.rounding_loss)
+                          ? Shown::in_loss
+                          : Shown::no);
+  return shown;
+}
+
+bool is_worthless(const Worth& worth, const EffectScale& scale) {
+  return worth.accuracy.is_below(scale.smallest_accuracy) && worth.capped_loss.is_below(scale.smallest_loss);
 }
 
 std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectScale& scale,
                                const JointReport& joint, std::span<const AttentionLayer> layers) {
   std::vector<Effect> zero;
   for (const HeadEffects& head : heads) zero.push_back(head.zero);
-  const std::vector<Verdict> alone = judge_heads(zero, scale);
-  std::vector<HeadVerdict> verdicts;
+  std::vector<HeadVerdict> verdicts = judge_heads(zero, scale);
+  const auto has = [](const std::vector<HeadId>& set, HeadId id) {
+    return std::ranges::find(set, id) != set.end();
+  };
   for (std::size_t i = 0; i < heads.size(); ++i) {
-    HeadVerdict& verdict = verdicts.emplace_back();
-    verdict.verdict = alone[i];
+    HeadVerdict& verdict = verdicts[i];
+    const HeadId head = heads[i].id;
+    verdict.in_pairs = has(joint.alone_or_in_pairs, head);
+    for (const JointEffect& pair : joint.cancelling)
+      if (has(pair.heads, head))
+        verdict.names.push_back(head_name(layers, pair.heads[pair.heads[0] == head ? 1 : 0]));
+    const Backup* backup = nullptr;
     const auto group = std::ranges::find_if(joint.groups, [&](const JointEffect& set) {
-      return std::ranges::find(set.heads, heads[i].id) != set.heads.end();
+      const auto found = std::ranges::find(set.backups, head, &Backup::head);
+      if (found != set.backups.end()) backup = &*found;
+      return backup != nullptr;
     });
-    if (group == joint.groups.end()) continue;
+    if (backup == nullptr) continue;
     verdict.verdict = Verdict::backup;
-    verdict.group_effect = group->effect;
+    verdict.in_loss = backup->in_loss;
+    verdict.worth = backup->worth;
     for (const HeadId& id : group->heads) {
-      if (id == heads[i].id) continue;
+      if (id == head) continue;
       verdict.group.push_back(id);
       verdict.names.push_back(head_name(layers, id));
     }
@@ -123,16 +176,33 @@ std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectS
   return verdicts;
 }
 
-Json to_json(const JointEffect& set, std::span<const AttentionLayer> layers) {
-  Json json = to_json(set.effect);
-  json["heads"] = Json::array();
-  json["names"] = Json::array();
-  for (const HeadId& id : set.heads) {
+namespace {
+
+void add_heads(Json& json, std::span<const HeadId> heads, std::span<const AttentionLayer> layers) {
+  json["heads"] = json["names"] = Json::array();
+  for (const HeadId& id : heads) {
     json["heads"].push_back(head_json(layers, id));
     json["names"].push_back(head_name(layers, id));
   }
-  json["excess"] = to_json(set.excess);
-  json["costly"] = set.costly;
+}
+
+}  // namespace
+
+Json to_json(const PairEffect& pair, std::span<const AttentionLayer> layers) {
+  Json json{{"loss_change", pair.loss_change},
+            {"accuracy_change", pair.accuracy_change},
+            {"capped_loss_change", pair.capped_loss_change},
+            {"worth", {{"accuracy", pair.worth_accuracy}, {"capped_loss", pair.worth_loss}}}};
+  add_heads(json, pair.heads, layers);
+  return json;
+}
+
+Json to_json(const JointEffect& set, std::span<const AttentionLayer> layers) {
+  Json json = to_json(set.effect);
+  add_heads(json, set.heads, layers);
+  json["backups"] = Json::array();
+  for (const Backup& backup : set.backups)
+    json["backups"].push_back({{"name", head_name(layers, backup.head)}, {"worth", to_json(backup.worth)}});
   return json;
 }
 

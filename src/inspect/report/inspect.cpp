@@ -32,6 +32,7 @@ Json joint_json(const InspectReport& report, std::span<const AttentionLayer> lay
   const auto removable = [&](std::int64_t n) { return report.scale.has_smallest() ? Json(n) : Json(); };
   Json json = {{"sequences", joint.sequences},
                {"pairs", Json::array()},
+               {"group_sequences", joint.group_sequences},
                {"groups", Json::array()},
                {"tested", joint.tested},
                {"exact", joint.exact},
@@ -40,7 +41,7 @@ Json joint_json(const InspectReport& report, std::span<const AttentionLayer> lay
                 {{"by_importance", removable(joint.removable_by_importance)},
                  {"greedily", removable(joint.removable_greedily)},
                  {"alone", removable(joint.removable_alone)}}}};
-  for (const JointEffect& pair : joint.pairs) json["pairs"].push_back(to_json(pair, layers));
+  for (const PairEffect& pair : joint.pairs) json["pairs"].push_back(to_json(pair, layers));
   for (const JointEffect& group : joint.groups) json["groups"].push_back(to_json(group, layers));
   for (const RemovalStep& step : joint.greedy) json["greedy_ablation"].push_back(to_json(step, layers));
   return json;

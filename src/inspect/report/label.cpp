@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/files/text/format.h"
+
 namespace thimble {
 
 namespace {
@@ -26,40 +28,52 @@ std::string points(double change, double low, double high) {
                      decimals, 100 * high, decimals);
 }
 
-// Returns the effect of an ablation in accuracy, or in loss where that of accuracy is not significant.
-std::string cost_text(const std::string& what, const Effect& effect) {
-  const Interval &loss = effect.interval, &accuracy = effect.accuracy_interval;
-  if (accuracy.high < 0)
-    return fmt::format("{} costs {}", what, points(-effect.accuracy_change, -accuracy.high, -accuracy.low));
-  if (accuracy.low > 0)
-    return fmt::format("{} gains {}", what, points(effect.accuracy_change, accuracy.low, accuracy.high));
-  const bool raises = effect.loss_change >= 0;
-  return fmt::format("{} {} the loss by {:.3g} (95 % CI {:.3g}–{:.3g})", what, raises ? "raises" : "lowers",
-                     std::abs(effect.loss_change), raises ? loss.low : -loss.high,
-                     raises ? loss.high : -loss.low);
+// Returns the effect of an ablation in the measure that decided.
+std::string cost_text(const std::string& what, const Effect& effect, const HeadVerdict& verdict) {
+  const bool costs = verdict.in_loss ? effect.capped_loss.mean >= 0 : effect.accuracy.mean <= 0;
+  const BoundedChange& change = verdict.in_loss ? effect.capped_loss : effect.accuracy;
+  const bool is_up = change.mean >= 0;
+  const double size = std::abs(change.mean), low = is_up ? change.interval.low : -change.interval.high,
+               high = is_up ? change.interval.high : -change.interval.low;
+  if (!verdict.in_loss)
+    return fmt::format("{} {} {}", what, costs ? "costs" : "gains", points(size, low, high));
+  return fmt::format("{} {} the loss by {:.3g} (95 % CI {:.3g}–{:.3g}), capped at {:.2g} nats an answer",
+                     what, costs ? "raises" : "lowers", size, low, high, verdict.loss_cap);
+}
+
+// Returns what more sequences would do for a head whose effect is open.
+std::string needed_text(const HeadVerdict& verdict) {
+  if (!verdict.needed) return "analyze more sequences";
+  return fmt::format("about {} sequences would do if its effect is what it seems",
+                     grouped(static_cast<std::int64_t>(std::ceil(*verdict.needed))));
 }
 
 // Returns what is known about the effect, which follows the pattern in a sentence.
 std::string effect_text(const Effect& zero, const HeadVerdict& effects) {
   switch (effects.verdict) {
     case Verdict::important:
-      return cost_text("ablating it", zero);
+      return cost_text("ablating it", zero, effects) +
+             (effects.names.empty() ? ""
+                                    : fmt::format("; ablated together with {} it costs nothing of interest",
+                                                  fmt::join(effects.names, " or ")));
     case Verdict::harmful:
-      return "harmful: " + cost_text("ablating it", zero);
-    case Verdict::backup: {
-      const bool pair = effects.names.size() == 1;
-      return fmt::format("backup for {}: {}", fmt::join(effects.names, ", "),
-                         cost_text(pair ? "ablating both" : "ablating all", effects.group_effect));
-    }
+      return "harmful: " + cost_text("ablating it", zero, effects);
+    case Verdict::minor:
+      return "perhaps not of interest: " + cost_text("ablating it", zero, effects);
+    case Verdict::backup:
+      return fmt::format("backup for {}: without {}, {}", fmt::join(effects.names, ", "),
+                         effects.names.size() == 1 ? "it" : "them",
+                         cost_text("ablating this one", effects.worth, effects));
     case Verdict::not_enough:
-      if (!std::isfinite(zero.interval.low))
-        return "not enough evidence of its effect: a single sequence has no confidence interval";
+      if (!std::isfinite(zero.accuracy.interval.low))
+        return "not enough evidence of its effect: no answer was analyzed";
       return fmt::format(
-          "not enough evidence of its effect: accuracy changes by {:.2f} to {:.2f} points, loss by {:.2g} to {:.2g}; analyze more sequences",
-          100 * zero.accuracy_interval.low, 100 * zero.accuracy_interval.high, zero.interval.low,
-          zero.interval.high);
+          "not enough evidence of its effect: accuracy changes by {:.2f} to {:.2f} points, loss by {:.2g} to {:.2g}, capped at {:.2g} nats an answer; {}",
+          100 * zero.accuracy.interval.low, 100 * zero.accuracy.interval.high, zero.capped_loss.interval.low,
+          zero.capped_loss.interval.high, effects.loss_cap, needed_text(effects));
     default:
-      return "ablating it costs nothing of interest, alone or with other heads";
+      return fmt::format("ablating it costs nothing of interest, alone{}",
+                         effects.in_pairs ? " or with any one other head" : "");
   }
 }
 

@@ -65,8 +65,13 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
   return result;
 }
 
+namespace {
+
+constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
+
+}  // namespace
+
 std::optional<std::int32_t> usual_answer(const Dataset& data) {
-  constexpr std::int64_t kMaxDrawn = 10000, kAtOnce = 256;
   const Task& task = data.task();
   if (task.open == nullptr && data.layout() != Layout::seq2seq) return std::nullopt;
   if (task.open != nullptr && data.source().rows(Split::train) == 0) return kIgnore;
@@ -81,6 +86,26 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
   if (const std::int32_t unknown = data.output_of(data.unknown_token()); unknown != kIgnore)
     counts[static_cast<std::size_t>(unknown)] = 0;
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+std::int64_t most_labels(const Batch& batch) {
+  std::vector<std::int64_t> labeled(static_cast<std::size_t>(batch.sequences));
+  const std::int64_t of_sequence = std::ssize(batch.labels) / batch.sequences;
+  for (const auto row : batch.rows) ++labeled[static_cast<std::size_t>(row / of_sequence)];
+  return std::ranges::max(labeled);
+}
+
+std::int64_t most_labels(const Dataset& data) {
+  if (data.task().open != nullptr && data.source().rows(Split::train) == 0) return data.length();
+  const std::int64_t size = data.size(Split::train),
+                     count = size == 0 ? kMaxDrawn : std::min(size, kMaxDrawn);
+  std::int64_t most = 1;
+  Batch batch;
+  for (std::int64_t first = 0; first < count; first += kAtOnce) {
+    data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
+    most = std::max(most, most_labels(batch));
+  }
+  return most;
 }
 
 std::optional<double> lowest_loss(const Dataset& data, Split split) {

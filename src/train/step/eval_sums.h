@@ -39,6 +39,11 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 // other tasks.
 std::optional<std::int32_t> usual_answer(const Dataset&);
 
+// Returns the most labels of a sequence among the first 10,000 of training, or what the layout has room for where those are
+// missing.
+std::int64_t most_labels(const Dataset&);
+std::int64_t most_labels(const Batch&);
+
 // Returns the lowest loss that a model can reach on new sequences of the split, if the task states it.
 std::optional<double> lowest_loss(const Dataset&, Split);
 

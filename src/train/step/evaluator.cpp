@@ -73,7 +73,7 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
   const Var z = logits(chunk, hooks, tape, from);
   tape.set_layer("loss");
   EvalSums sums;
-  const Var loss = add_loss(z, chunk.batch, 0, sums, per_sequence);
+  const Var loss = add_loss(z, chunk.batch, 0, sums, per_sequence, loss_cap_);
   if (!std::isfinite(sums.loss))
     require_finite(tape, config_.model,
                    fmt::format("the loss on the {} split is {}", split_name(split), std::abs(sums.loss)));
@@ -174,12 +174,14 @@ void Evaluator::select(Split split, std::int64_t sequences) {
                      split_name(split), split_name(split));
   split_ = split;
   sequences_ = size > 0 ? std::min(sequences, size) : sequences;
+  if (most_labels_ == 0) most_labels_ = thimble::most_labels(dataset_);
   chunks_.clear();
   ProgressCounter progress("reading sequences", static_cast<double>(sequences_));
   for (std::int64_t first = 0; first < sequences_; first += chunk_size_) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = first;
     dataset_.fill(split, first, std::min(chunk_size_, sequences_ - first), chunk.batch);
+    most_labels_ = std::max(most_labels_, thimble::most_labels(chunk.batch));
     progress.advance(static_cast<double>(chunk.batch.sequences));
   }
 }

@@ -65,6 +65,12 @@ class Evaluator {
   std::int64_t sequences() const { return sequences_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
 
+  // Caps the loss of a label, in nats, for SequenceResult::capped_loss of run() and run_series(), from now on.
+  void cap_loss(double nats) { loss_cap_ = nats; }
+  double loss_cap() const { return loss_cap_; }
+  // Returns the most labels of a sequence, among the selected ones and the first 10,000 of training.
+  std::int64_t most_labels() const { return most_labels_; }
+
   // Makes every later pass advance the counter by its cost, in passes over the whole model.
   void report_to(ProgressCounter& counter) { progress_ = &counter; }
   // Return the cost of a pass, the share of it from a block on, and the cost of observe(), in passes without
@@ -129,6 +135,8 @@ class Evaluator {
   Split split_ = Split::test;
   std::int64_t sequences_ = 0;
   std::vector<Chunk> chunks_;
+  double loss_cap_ = kNoCap;
+  std::int64_t most_labels_ = 0;  // set by the first selection
   ProgressCounter* progress_ = nullptr;
 };
 

@@ -29,7 +29,7 @@ ModelInput labeled_input(const Batch& batch) {
 }
 
 Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sums,
-             std::span<SequenceResult> per_sequence) {
+             std::span<SequenceResult> per_sequence, double loss_cap) {
   const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = label_smoothing, .normalizer = 1});
   sums.loss += static_cast<double>(loss.item());
   const MatrixView z = logits.value();
@@ -58,6 +58,13 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
               .labeled = count,
               .correct = correct};
     sums.add_spread(result);
+    result.capped_loss = result.loss;
+    if (loss_cap == kNoCap) continue;
+    result.capped_loss = 0;
+    for (std::int64_t row = 0; row < count; ++row)
+      result.capped_loss += std::min(
+          loss_cap, kernels::cross_entropy_forward(dlogits.row_block(row, 1), z.row_block(first + row, 1),
+                                                   labels.subspan(static_cast<std::size_t>(row), 1), 0, 1));
   }
   return loss;
 }

@@ -1,6 +1,7 @@
 // A forward pass over a batch, as training and evaluation share it: data, model, model input, loss.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -12,6 +13,8 @@
 #include "train/step/eval_sums.h"
 
 namespace thimble {
+
+inline constexpr double kNoCap = std::numeric_limits<double>::infinity();
 
 inline namespace THIMBLE_PRECISION {
 
@@ -25,10 +28,10 @@ ModelInput model_input(const Batch&);
 ModelInput labeled_input(const Batch&);
 
 // Returns the loss (1), summed over a batch's labeled positions with logits (R, V), and adds the results of
-// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence, and the sums get
-// their spread.
+// the batch to the sums. `per_sequence`, unless empty, gets the result of each sequence, with the capped loss, and the
+// sums get their spread.
 Var add_loss(Var logits, const Batch&, Real label_smoothing, EvalSums&,
-             std::span<SequenceResult> per_sequence = {});
+             std::span<SequenceResult> per_sequence = {}, double loss_cap = kNoCap);
 
 }  // namespace THIMBLE_PRECISION
 }  // namespace thimble

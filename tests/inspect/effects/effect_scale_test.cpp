@@ -52,8 +52,9 @@ TEST_CASE("the scale starts at the best constant answer and ends at the lowest l
   for (const Config& config : {induction_config(), rich_config(), sequence_config(), writing_config()}) {
     CAPTURE(config.task.name);
     Trained trained(config, 100);
+    const AnswerBounds bounds = bound_answers(trained.evaluator);
     const EvalResult baseline = trained.evaluator.run();
-    const EffectScale scale = measure_scale(trained.evaluator, baseline, 0.03);
+    const EffectScale scale = measure_scale(trained.evaluator, baseline, bounds, 0.03);
     std::map<std::int32_t, double> counts;
     double labels = 0;
     std::vector<std::vector<std::int32_t>> of_sequence;
@@ -83,15 +84,20 @@ TEST_CASE("the scale starts at the best constant answer and ends at the lowest l
     std::vector<SequenceResult> constant;
     for (const auto& sequence : of_sequence) {
       SequenceResult& result = constant.emplace_back();
-      for (const std::int32_t label : sequence) result.loss += std::log(labels / counts[label]);
+      for (const std::int32_t label : sequence) {
+        result.loss += std::log(labels / counts[label]);
+        result.capped_loss += std::min(entropy, std::log(labels / counts[label]));
+      }
       result.correct = std::ranges::count(sequence, usual);
       result.labeled = std::ssize(sequence);
     }
-    const Effect above = effect_between(constant, baseline.per_sequence);
+    const Effect above = effect_between(constant, baseline.per_sequence, bounds);
+    CHECK_THAT(bounds.loss_cap, WithinRel(entropy, 1e-12));
+    CHECK_THAT(scale.above_chance.capped_loss.mean, WithinAbs(above.capped_loss.mean, 1e-12));
     CHECK_THAT(scale.above_chance.loss_change, WithinAbs(above.loss_change, 1e-12));
-    CHECK(scale.above_chance.accuracy_change == above.accuracy_change);
+    CHECK(scale.above_chance.accuracy.mean == above.accuracy.mean);
     CHECK_THAT(scale.above_chance.interval.low, WithinAbs(above.interval.low, 1e-9));
-    CHECK_THAT(scale.above_chance.accuracy_interval.high, WithinAbs(above.accuracy_interval.high, 1e-9));
+    CHECK_THAT(scale.above_chance.accuracy.interval.high, WithinAbs(above.accuracy.interval.high, 1e-9));
     CHECK(scale.at_chance == is_at_chance(scale, baseline));
   }
   CHECK(make_dataset(induction_config()).task().floor(induction_config().task) > 0.1);
@@ -101,7 +107,7 @@ TEST_CASE("untrained models of a scale are twelve of the next seeds, on the same
   const Config config = rich_config();
   Trained trained(config);
   const std::string weights = trained.evaluator.model().parameters().hash();
-  const EffectScale scale = measure_scale(trained.evaluator, trained.evaluator.run(), 0.01);
+  const EffectScale scale = measure_scale(trained.evaluator, trained.evaluator.run(), {}, 0.01);
   CHECK(trained.evaluator.model().parameters().hash() == weights);
   std::vector<double> accuracies, losses;
   for (std::uint64_t k = 1; k <= 12; ++k) {
@@ -131,7 +137,7 @@ TEST_CASE("the rounding error is the larger one of two passes, without regard to
         std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(entry.offset), entry.size() / 2,
                     values.begin() + static_cast<std::ptrdiff_t>(entry.offset + entry.size() / 2));
     const EvalResult before = trained.evaluator.run();
-    const EffectScale scale = measure_scale(trained.evaluator, before, 0.01);
+    const EffectScale scale = measure_scale(trained.evaluator, before, {}, 0.01);
     double losses[2], accuracies[2];
     for (const std::uint32_t pass : {0U, 1U}) {
       const EvalResult after = trained.evaluator.run([&] { return rounding_hooks(seed, pass); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <numeric>
 
 #include "catch.h"
@@ -28,17 +29,17 @@ Effect plain_effect(const Trained& trained, HeadId id, const Rows& rows) {
     changed.rows = rows(static_cast<std::size_t>(i));
     const Result before = plain_pass(trained, i, untouched), after = plain_pass(trained, i, changed);
     effect.loss_change += after.loss - before.loss;
-    effect.accuracy_change += after.correct - before.correct;
+    effect.accuracy.mean += after.correct - before.correct;
     labeled += before.labeled;
   }
   effect.loss_change /= labeled;
-  effect.accuracy_change /= labeled;
+  effect.accuracy.mean /= labeled;
   return effect;
 }
 
 void expect_same_effect(const Effect& measured, const Effect& plain) {
   CHECK_THAT(measured.loss_change, WithinAbs(plain.loss_change, kTolerance));
-  CHECK_THAT(measured.accuracy_change, WithinAbs(plain.accuracy_change, 1e-12));
+  CHECK_THAT(measured.accuracy.mean, WithinAbs(plain.accuracy.mean, 1e-12));
 }
 
 void expect_true_ablations(Trained& trained) {
@@ -177,7 +178,7 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
       trained.silence(trained.evaluator.model().parameters(), trained.heads()[k]);
       const EvalResult after = trained.evaluator.run();
       CHECK_THAT(report.heads[k].zero.loss_change, WithinAbs(after.loss - before.loss, 1e-6));
-      CHECK_THAT(report.heads[k].zero.accuracy_change, WithinAbs(after.accuracy - before.accuracy, 1e-12));
+      CHECK_THAT(report.heads[k].zero.accuracy.mean, WithinAbs(after.accuracy - before.accuracy, 1e-12));
     }
   }
 }
@@ -232,7 +233,7 @@ TEST_CASE("a head with constant output has only a zero ablation effect", "[inspe
   CHECK(std::abs(head.zero.loss_change) > 1e-5);
   for (const Effect& effect : {head.mean, head.resample}) {
     CHECK_THAT(effect.loss_change, WithinAbs(0, 1e-6));
-    CHECK(effect.accuracy_change == 0);
+    CHECK(effect.accuracy.mean == 0);
   }
 }
 
@@ -246,8 +247,8 @@ TEST_CASE("a head whose output is not used has no effect and no importance, and 
   for (const Effect& effect : {head.zero, head.mean, head.resample}) {
     CHECK(effect.loss_change == 0);
     CHECK(effect.interval.contains(0));
-    CHECK(effect.accuracy_change == 0);
-    CHECK(effect.accuracy_interval.contains(0));
+    CHECK(effect.accuracy.mean == 0);
+    CHECK(effect.accuracy.interval.contains(0));
   }
   CHECK(head.importance.raw == 0);
   CHECK_THAT(effects_of(report, {1, 0}).importance.normalized, WithinAbs(1, 1e-12));
@@ -331,20 +332,36 @@ TEST_CASE("intervals belong to the differences between sequences", "[inspect]") 
   const EvalResult before = trained.evaluator.run();
   trained.silence(trained.evaluator.model().parameters(), {0, 1});
   const EvalResult after = trained.evaluator.run();
-  std::vector<double> losses, corrects, labeled;
+  std::vector<double> losses, capped, corrects, labeled;
+  std::map<std::int32_t, double> counts;
+  double all = 0, entropy = 0;
+  for (const Chunk& chunk : trained.evaluator.chunks())
+    for (const std::int32_t label : chunk.batch.row_labels) {
+      ++counts[label];
+      ++all;
+    }
+  for (const auto& [label, count] : counts) entropy -= count / all * std::log(count / all);
+  CHECK_THAT(trained.evaluator.loss_cap(), WithinRel(entropy, 1e-12));
+  CHECK_THAT(report.scale.bounds.loss_cap, WithinRel(entropy, 1e-12));
   for (std::size_t i = 0; i < 60; ++i) {
     losses.push_back(after.per_sequence[i].loss - before.per_sequence[i].loss);
+    capped.push_back(after.per_sequence[i].capped_loss - before.per_sequence[i].capped_loss);
     corrects.push_back(static_cast<double>(after.per_sequence[i].correct - before.per_sequence[i].correct));
     labeled.push_back(static_cast<double>(before.per_sequence[i].labeled));
   }
-  const MeanChange loss = mean_change(losses, labeled), accuracy = mean_change(corrects, labeled);
+  const MeanChange loss = mean_change(losses, labeled);
+  const double most = report.scale.bounds.most_labels;
+  const BoundedMean accuracy(corrects, labeled, most, {-1, 1}),
+      capped_loss(capped, labeled, most, {-entropy, entropy});
   const Effect& zero = effects_of(report, {0, 1}).zero;
   CHECK_THAT(zero.interval.low, WithinAbs(loss.interval.low, 1e-6));
   CHECK_THAT(zero.interval.high, WithinAbs(loss.interval.high, 1e-6));
-  CHECK_THAT(zero.p, WithinAbs(loss.p, 1e-4));
-  CHECK_THAT(zero.accuracy_interval.low, WithinAbs(accuracy.interval.low, 1e-12));
-  CHECK_THAT(zero.accuracy_interval.high, WithinAbs(accuracy.interval.high, 1e-12));
-  CHECK(zero.accuracy_p == accuracy.p);
+  CHECK_THAT(zero.accuracy.interval.low, WithinAbs(accuracy.interval().low, 1e-9));
+  CHECK_THAT(zero.accuracy.interval.high, WithinAbs(accuracy.interval().high, 1e-9));
+  CHECK_THAT(zero.accuracy.p, WithinAbs(accuracy.p(), 1e-9));
+  CHECK_THAT(zero.capped_loss.interval.low, WithinAbs(capped_loss.interval().low, 1e-5));
+  CHECK_THAT(zero.capped_loss.interval.high, WithinAbs(capped_loss.interval().high, 1e-5));
+  CHECK_THAT(zero.capped_loss.p, WithinAbs(capped_loss.p(), 1e-4));
   CHECK(zero.interval.contains(zero.loss_change));
   CHECK(zero.interval.low < zero.interval.high);
 }

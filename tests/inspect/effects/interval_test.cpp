@@ -1,4 +1,4 @@
-// Confidence intervals, p-values and the correction for their number.
+// Approximate confidence intervals, and the correction of p-values for their number.
 #include "thimble/inspect/interval.h"
 
 #include <cmath>
@@ -79,7 +79,7 @@ TEST_CASE("an interval covers the true effect in 95 % of all samples", "[inspect
   constexpr int kRepetitions = 6000;
   for (const Population& population : populations()) {
     INFO(population.name);
-    int covered = 0, rejected = 0;
+    int covered = 0;
     for (int repetition = 0; repetition < kRepetitions; ++repetition) {
       const Random random(1, Stream::gradcheck);
       std::uint32_t drawn = 0;
@@ -88,13 +88,10 @@ TEST_CASE("an interval covers the true effect in 95 % of all samples", "[inspect
       for (std::size_t i = 0; i < population.sequences; ++i) population.draw(next, changes[i], labels[i]);
       const MeanChange found = mean_change(changes, labels);
       covered += found.interval.contains(population.mean);
-      for (std::size_t i = 0; i < changes.size(); ++i) changes[i] -= population.mean * labels[i];
-      rejected += mean_change(changes, labels).p < 0.05;
     }
     const double share = static_cast<double>(covered) / kRepetitions;
     CHECK(share >= 0.94);
     CHECK(share <= 0.96);
-    CHECK_THAT(static_cast<double>(rejected) / kRepetitions, WithinAbs(1 - share, 0.002));
   }
 }
 
@@ -106,7 +103,6 @@ TEST_CASE("the interval of a symmetric sample is Student's", "[inspect]") {
   CHECK_THAT(found.mean, WithinAbs(0, 1e-12));
   CHECK_THAT(found.interval.high, WithinRel(2.165851, 1e-3));
   CHECK_THAT(found.interval.low, WithinRel(-2.165851, 1e-3));
-  CHECK_THAT(found.p, WithinAbs(1, 1e-12));
 }
 
 TEST_CASE("the interval of a skewed sample reaches further to the longer side", "[inspect]") {
@@ -116,25 +112,20 @@ TEST_CASE("the interval of a skewed sample reaches further to the longer side", 
   CHECK_THAT(found.mean, WithinRel(0.05, 1e-12));
   CHECK(found.interval.high - found.mean > 1.5 * (found.mean - found.interval.low));
   CHECK(found.interval.low > 0);
-  CHECK(found.p < 0.05);
   for (double& change : changes) change = -change;
   const MeanChange negative = mean_change(changes, labels);
   CHECK_THAT(negative.interval.low, WithinRel(-found.interval.high, 1e-12));
-  CHECK_THAT(negative.p, WithinRel(found.p, 1e-12));
 }
 
 TEST_CASE("samples without spread, of one or two sequences, and without labels", "[inspect]") {
   const MeanChange none = mean_change(std::vector{0.0, 0.0, 0.0}, std::vector{1.0, 2.0, 3.0});
   CHECK(none.interval.low == 0);
   CHECK(none.interval.high == 0);
-  CHECK(none.p == 1);
   const MeanChange equal = mean_change(std::vector{2.0, 4.0}, std::vector{1.0, 2.0});
   CHECK(equal.mean == 2);
   CHECK(to_json(equal.interval).dump() == "[2.0,2.0]");
-  CHECK(equal.p == 0);
   const MeanChange one = mean_change(std::vector{2.0}, std::vector{1.0});
   CHECK(std::isnan(one.interval.low));
-  CHECK(one.p == 1);
   CHECK(to_json(one.interval).dump() == "[null,null]");
   const MeanChange two = mean_change(std::vector{1.0, 3.0}, std::vector{1.0, 1.0});
   CHECK(two.interval.low < 1);

@@ -8,6 +8,7 @@
 
 #include "catch.h"
 #include "inspect/effects/effect_scale.h"
+#include "inspect/made_effect.h"
 #include "thimble/inspect/verdict.h"
 
 using namespace thimble;
@@ -36,24 +37,33 @@ Effect draw_effect(Draw& draw, const EffectScale& scale) {
     return Interval{x - unit * draw.of({0, 0.25, 0.5, 1}), x + unit * draw.of({0, 0.25, 0.5, 1})};
   };
   const double loss = scale.smallest_loss * change(), accuracy = scale.smallest_accuracy * change();
-  return {loss, accuracy, around(loss, scale.smallest_loss), around(accuracy, scale.smallest_accuracy),
-          p(),  p()};
+  return made_effect(loss, accuracy, around(loss, scale.smallest_loss),
+                     around(accuracy, scale.smallest_accuracy), p(), p());
 }
 
 // What an effect costs in one measure.
 struct Cost {
   double cost, low, high, p, smallest, rounding;
-  bool large() const { return std::abs(cost) >= smallest && std::abs(cost) > rounding; }
+  bool beyond_rounding() const { return cost > rounding || cost < -rounding; }
+  bool large() const {
+    return cost > 0 ? low > smallest && low > rounding && beyond_rounding()
+                    : high < -smallest && high < -rounding && beyond_rounding();
+  }
   bool small() const { return -smallest < low && high < smallest; }
 };
 
 Cost in_accuracy(const Effect& e, const EffectScale& s) {
-  return {-e.accuracy_change, -e.accuracy_interval.high, -e.accuracy_interval.low,
-          e.accuracy_p,       s.smallest_accuracy,       s.rounding_accuracy};
+  return {-e.accuracy.mean, -e.accuracy.interval.high, -e.accuracy.interval.low,
+          e.accuracy.p,     s.smallest_accuracy,       s.rounding_accuracy};
 }
 
 Cost in_loss(const Effect& e, const EffectScale& s) {
-  return {e.loss_change, e.interval.low, e.interval.high, e.p, s.smallest_loss, s.rounding_loss};
+  return {e.capped_loss.mean,
+          e.capped_loss.interval.low,
+          e.capped_loss.interval.high,
+          e.capped_loss.p,
+          s.smallest_loss,
+          s.rounding_loss};
 }
 
 // Returns whether Holm's procedure for these p-values, multiplied by a factor, rejects one of them.
@@ -66,7 +76,7 @@ bool is_rejected(const std::vector<double>& all, double p, double factor) {
 
 std::vector<double> p_values(const std::vector<Effect>& effects) {
   std::vector<double> p;
-  for (const Effect& effect : effects) p.insert(p.end(), {effect.p, effect.accuracy_p});
+  for (const Effect& effect : effects) p.insert(p.end(), {effect.capped_loss.p, effect.accuracy.p});
   return p;
 }
 
@@ -74,60 +84,80 @@ std::vector<double> p_values(const std::vector<Effect>& effects) {
 
 TEST_CASE("verdicts on heads alone follow the rules, for random effects", "[inspect]") {
   Draw draw;
-  std::vector<int> counts(7);
+  std::vector<int> counts(8);
   for (int round = 0; round < 4000; ++round) {
     const EffectScale scale = draw_scale(draw);
     std::vector<Effect> effects(1 + draw.random() % 4);
     for (Effect& effect : effects) effect = draw_effect(draw, scale);
     const std::vector<double> all = p_values(effects);
-    const std::vector<Verdict> verdicts = judge_heads(effects, scale);
+    const std::vector<HeadVerdict> verdicts = judge_heads(effects, scale);
     REQUIRE(verdicts.size() == effects.size());
     for (std::size_t i = 0; i < effects.size(); ++i) {
       const Cost accuracy = in_accuracy(effects[i], scale), loss = in_loss(effects[i], scale);
-      Verdict expected = accuracy.small() && loss.small() ? Verdict::unused : Verdict::not_enough;
-      for (const Cost& cost : {loss, accuracy})  // accuracy has the last word
-        if (cost.large() && is_rejected(all, cost.p, 1))
-          expected = cost.cost > 0 ? Verdict::important : Verdict::harmful;
+      const bool small = accuracy.small() && loss.small();
+      Verdict expected = small ? Verdict::unused : Verdict::not_enough;
+      bool in_loss = false;
+      // Accuracy has the last word, an effect of interest before a minor one.
+      for (const bool of_interest : {false, true})
+        for (const Cost& cost : {loss, accuracy})
+          if (!small && cost.beyond_rounding() && is_rejected(all, cost.p, 1) &&
+              (cost.large() || !of_interest)) {
+            expected = !of_interest ? Verdict::minor : cost.cost > 0 ? Verdict::important : Verdict::harmful;
+            in_loss = cost.smallest == scale.smallest_loss;
+          }
       INFO("round " << round << ", effect " << i);
-      REQUIRE(verdict_name(verdicts[i]) == verdict_name(expected));
+      REQUIRE(verdict_name(verdicts[i].verdict) == verdict_name(expected));
+      if (expected != Verdict::unused && expected != Verdict::not_enough)
+        REQUIRE(verdicts[i].in_loss == in_loss);
       ++counts[static_cast<std::size_t>(expected)];
     }
   }
-  for (const Verdict v : {Verdict::important, Verdict::harmful, Verdict::unused, Verdict::not_enough})
+  for (const Verdict v :
+       {Verdict::important, Verdict::harmful, Verdict::minor, Verdict::unused, Verdict::not_enough})
     CHECK(counts[static_cast<std::size_t>(v)] > 200);
 }
 
-TEST_CASE("sets of heads are costly by the rules, for random effects", "[inspect]") {
+TEST_CASE("what a head is worth is shown by the rules, for random changes", "[inspect]") {
   Draw draw;
-  int costly = 0, by_excess_alone = 0;
-  for (int round = 0; round < 10000; ++round) {
-    const EffectScale scale = draw_scale(draw);
+  std::vector<int> counts(3);
+  for (int round = 0; round < 500; ++round) {
+    EffectScale scale = draw_scale(draw);
+    scale.bounds = {2, 1};
     const double factor = draw.of({1, 3, 500});
-    std::vector<JointEffect> sets(1 + draw.random() % 3);
-    std::vector<Effect> excesses;
-    for (JointEffect& set : sets) {
-      set.effect = draw_effect(draw, scale);
-      set.excess = draw_effect(draw, scale);
-      set.costly = draw.random() % 2 == 0;
-      excesses.push_back(set.excess);
+    std::vector<Worth> worth;
+    for (std::size_t k = 1 + draw.random() % 3; k > 0; --k) {
+      std::vector<SequenceResult> before(200), after(200);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        before[i].labeled = after[i].labeled = 1;
+        before[i].correct = after[i].correct = 1;
+      }
+      const auto lost = static_cast<std::size_t>(draw.of({0, 4, 8, 12, 60}));
+      const double loss = draw.of({0, 0.1, 0.5, 2});
+      for (std::size_t i = 0; i < lost; ++i) after[i].correct = 0;
+      for (std::size_t i = 0; i < 40; ++i) after[i].capped_loss = loss;
+      worth.push_back(worth_of(before, after, scale.bounds));
+      CHECK_THAT(worth.back().accuracy.mean(), WithinAbs(static_cast<double>(lost) / 200, 1e-12));
+      CHECK_THAT(worth.back().capped_loss.mean(), WithinAbs(loss / 5, 1e-12));
     }
-    const std::vector<double> all = p_values(excesses);
-    judge_sets(sets, scale, factor);
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      const auto is_costly = [&](const Cost& excess, const Cost& whole) {
-        const bool counts = excess.cost > 0 && excess.large() && is_rejected(all, excess.p, factor);
-        by_excess_alone += counts && !(whole.cost > 0 && whole.large());
-        return counts && whole.cost > 0 && whole.large();
+    std::vector<double> p;
+    for (const Worth& one : worth) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
+    const std::vector<Shown> shown = judge_worth(worth, scale, factor);
+    for (std::size_t i = 0; i < worth.size(); ++i) {
+      const auto counts_as = [&](const BoundedMean& mean, double smallest, double rounding) {
+        const double low = mean.interval().low;
+        return is_rejected(p, mean.p(), factor) && low > smallest && low > rounding;
       };
-      const bool accuracy = is_costly(in_accuracy(sets[i].excess, scale), in_accuracy(sets[i].effect, scale)),
-                 loss = is_costly(in_loss(sets[i].excess, scale), in_loss(sets[i].effect, scale));
-      INFO("round " << round << ", set " << i);
-      REQUIRE(sets[i].costly == (accuracy || loss));
-      costly += accuracy || loss;
+      const bool right = counts_as(worth[i].accuracy, scale.smallest_accuracy, scale.rounding_accuracy),
+                 sure = counts_as(worth[i].capped_loss, scale.smallest_loss, scale.rounding_loss);
+      REQUIRE(shown[i] == (right ? Shown::in_accuracy : sure ? Shown::in_loss : Shown::no));
+      ++counts[static_cast<std::size_t>(shown[i])];
+      const bool worthless = worth[i].accuracy.interval().high < scale.smallest_accuracy &&
+                             worth[i].capped_loss.interval().high < scale.smallest_loss;
+      REQUIRE(is_worthless(worth[i], scale) == worthless);
     }
   }
-  CHECK(costly > 500);
-  CHECK(by_excess_alone > 500);
+  CAPTURE(counts);
+  for (const int count : counts) CHECK(count > 50);
 }
 
 TEST_CASE("the cost of an ablation is the larger one of both measures, in their smallest effects",
@@ -136,8 +166,8 @@ TEST_CASE("the cost of an ablation is the larger one of both measures, in their 
   for (int round = 0; round < 200; ++round) {
     const EffectScale scale = draw_scale(draw);
     const Effect e = draw_effect(draw, scale);
-    const double cost = cost_in_smallest(e.loss_change, e.accuracy_change, scale);
-    CHECK(cost == std::max(e.loss_change * 16, -e.accuracy_change * 64));
+    const double cost = cost_in_smallest(e.loss_change, e.accuracy.mean, scale);
+    CHECK(cost == std::max(e.loss_change * 16, -e.accuracy.mean * 64));
   }
 }
 
@@ -149,17 +179,19 @@ TEST_CASE("a head of several groups is a backup in the first of them", "[inspect
   JointReport joint;
   joint.groups.resize(2);
   joint.groups[0].heads = {{0, 1}, {0, 2}};
-  joint.groups[0].effect.loss_change = 0.5;
   joint.groups[1].heads = {{0, 0}, {0, 1}, {0, 2}};
-  joint.groups[1].effect.loss_change = 0.75;
+  for (JointEffect& group : joint.groups)
+    for (const HeadId& head : group.heads) group.backups.push_back({head, {}});
+  joint.groups[0].backups[0].worth.loss_change = 0.5;
+  joint.groups[1].backups[0].worth.loss_change = 0.75;
   AttentionLayer layer;
   layer.heads = 4;
   const std::vector<HeadVerdict> verdicts = judge(heads, scale, joint, {&layer, 1});
   REQUIRE(verdicts.size() == 4);
   CHECK((verdicts[0].group == std::vector<HeadId>{{0, 1}, {0, 2}}));
-  CHECK(verdicts[0].group_effect.loss_change == 0.75);
+  CHECK(verdicts[0].worth.loss_change == 0.75);
   CHECK((verdicts[1].group == std::vector<HeadId>{{0, 2}}));
-  CHECK(verdicts[1].group_effect.loss_change == 0.5);
+  CHECK(verdicts[1].worth.loss_change == 0.5);
   for (const std::size_t h : {0, 1, 2}) CHECK(verdicts[h].verdict == Verdict::backup);
   CHECK(verdicts[3].verdict == Verdict::unused);
   CHECK(verdicts[3].group.empty());
@@ -167,7 +199,7 @@ TEST_CASE("a head of several groups is a backup in the first of them", "[inspect
 
 TEST_CASE("a model is at chance by the rules, for random results", "[inspect]") {
   Draw draw;
-  int at_chance = 0;
+  int counts[3] = {};
   for (int round = 0; round < 4000; ++round) {
     EffectScale scale = draw_scale(draw);
     scale.above_chance = draw_effect(draw, scale);
@@ -179,14 +211,20 @@ TEST_CASE("a model is at chance by the rules, for random results", "[inspect]") 
     EvalResult baseline;
     baseline.accuracy = draw.of({-0.5, 0, 0.125, 1});
     baseline.loss = draw.of({0.5, 0, -0.125, -1});
-    const Effect& above = scale.above_chance;
-    const bool right = above.accuracy_change >= scale.smallest_accuracy && above.accuracy_interval.low > 0 &&
-                       baseline.accuracy > 0;
-    const bool sure =
-        -above.loss_change >= scale.smallest_loss && above.interval.high < 0 && baseline.loss < 0;
-    REQUIRE(is_at_chance(scale, baseline) == !(right || sure));
-    at_chance += !(right || sure);
+    const BoundedChange &right = scale.above_chance.accuracy, &loss = scale.above_chance.capped_loss;
+    const bool is_right =
+                   right.mean >= scale.smallest_accuracy && right.interval.low > 0 && baseline.accuracy > 0,
+               is_sure = -loss.mean >= scale.smallest_loss && loss.interval.high < 0 && baseline.loss < 0,
+               is_small =
+                   right.interval.high < scale.smallest_accuracy && -loss.interval.low < scale.smallest_loss,
+               is_untrained = baseline.accuracy <= 0 && baseline.loss >= 0;
+    std::optional<bool> expected;
+    if (is_right || is_sure)
+      expected = false;
+    else if (is_untrained || is_small)
+      expected = true;
+    REQUIRE(is_at_chance(scale, baseline) == expected);
+    ++counts[expected ? *expected : 2];
   }
-  CHECK(at_chance > 500);
-  CHECK(at_chance < 3500);
+  for (const int count : counts) CHECK(count > 200);
 }

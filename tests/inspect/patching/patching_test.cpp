@@ -138,14 +138,14 @@ TEST_CASE("effects require a sequence and a finite loss", "[inspect]") {
 
 TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const Effect effect{.loss_change = 1,
-                      .accuracy_change = 2,
                       .interval = {3, 4},
-                      .accuracy_interval = {5, 6},
+                      .accuracy = {2, {5, 6}, 0.5},
+                      .capped_loss = {9, {10, 11}, 0.25},
                       .sequences = 7,
                       .labels = 8};
   CHECK(
       json_text(to_json(effect)) ==
-      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"p":1.0,"accuracy_p":1.0,"sequences":7,"labels":8})");
+      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"accuracy_p":0.5,"capped_loss":{"change":9.0,"interval":[10.0,11.0],"p":0.25},"sequences":7,"labels":8})");
   const std::vector<AttentionLayer> layers{{.heads = 3}};
   HeadEffects head;
   head.mean = effect;

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "catch.h"
+#include "inspect/made_effect.h"
 #include "thimble/engine/error.h"
 
 using namespace thimble;
 
 namespace {
 
-constexpr Effect kNeeded = {0.4, -0.63, {0.3, 0.5}, {-0.65, -0.61}};
-constexpr Effect kUseless = {0.001, 0, {-0.002, 0.004}, {0, 0}};
+constexpr Effect kNeeded = made_effect(0.4, -0.63, {0.3, 0.5}, {-0.65, -0.61});
+constexpr Effect kUseless = made_effect(0.001, 0, {-0.002, 0.004}, {0, 0});
 const HeadVerdict kImportant = {.verdict = Verdict::important};
 const HeadVerdict kUnused = {.verdict = Verdict::unused};
 
@@ -55,15 +56,15 @@ std::string name_of(const std::vector<HeadScore>& scores) {
 
 TEST_CASE("a small effect keeps as many digits as its interval needs", "[inspect]") {
   Effect effect = kNeeded;
-  effect.accuracy_change = -0.0023;
-  effect.accuracy_interval = {-0.0036, -0.0012};
+  effect.accuracy.mean = -0.0023;
+  effect.accuracy.interval = {-0.0036, -0.0012};
   CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.23 points (95 % CI 0.1–0.4)"));
-  effect.accuracy_change = -0.0032;
-  effect.accuracy_interval = {-0.0035, -0.0029};
+  effect.accuracy.mean = -0.0032;
+  effect.accuracy.interval = {-0.0035, -0.0029};
   CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.320 points (95 % CI 0.29–0.35)"));
-  effect.accuracy_interval.high = -1e-9;
+  effect.accuracy.interval.high = -1e-9;
   CHECK_THAT(label_head(with("mirror", 0.57), effect, kImportant).sentence,
              EndsWith("costs 0.32000 points (95 % CI 0.0000–0.3500)"));
 }
@@ -98,7 +99,7 @@ TEST_CASE("a pattern without an effect is redundant", "[inspect]") {
   CHECK(label.verdict == Verdict::redundant);
   CHECK(
       label.sentence ==
-      "looks like mirror: 57 % of its attention (chance 10 %), but ablating it costs nothing of interest, alone or with other heads");
+      "looks like mirror: 57 % of its attention (chance 10 %), but ablating it costs nothing of interest, alone");
 }
 
 TEST_CASE("an effect without a pattern has no name", "[inspect]") {
@@ -106,33 +107,48 @@ TEST_CASE("an effect without a pattern has no name", "[inspect]") {
   CHECK(label.name.empty());
   CHECK(label.verdict == Verdict::important);
   CHECK(label.sentence == "important, pattern unknown; ablating it costs 63.0 points (95 % CI 61–65)");
-  CHECK(label_head(at_chance(), {0.25, 0, {0.125, 0.5}, {0, 0}}, kImportant).sentence ==
-        "important, pattern unknown; ablating it raises the loss by 0.25 (95 % CI 0.125–0.5)");
+  const HeadVerdict in_loss = {.verdict = Verdict::important, .in_loss = true, .loss_cap = 3.25};
+  CHECK(
+      label_head(at_chance(), made_effect(0.25, 0, {0.125, 0.5}, {0, 0}), in_loss).sentence ==
+      "important, pattern unknown; ablating it raises the loss by 0.25 (95 % CI 0.125–0.5), capped at 3.2 nats an answer");
+  const HeadVerdict minor = {.verdict = Verdict::minor};
+  CHECK(
+      label_head(with("mirror", 0.57), made_effect(0, -0.02, {0, 0}, {-0.03, -0.005}), minor).sentence ==
+      "mirror: 57 % of its attention (chance 10 %); perhaps not of interest: ablating it costs 2.00 points (95 % CI 0.5–3.0)");
+  const HeadVerdict cancelled = {.verdict = Verdict::important, .names = {"0.1", "1.0"}};
+  CHECK_THAT(label_head(at_chance(), kNeeded, cancelled).sentence,
+             EndsWith("(95 % CI 61–65); ablated together with 0.1 or 1.0 it costs nothing of interest"));
   const Label none = label_head(at_chance(), kUseless, kUnused);
   CHECK(none.name.empty());
   CHECK(none.verdict == Verdict::unused);
-  CHECK(none.sentence ==
-        "no pattern found; ablating it costs nothing of interest, alone or with other heads");
+  CHECK(none.sentence == "no pattern found; ablating it costs nothing of interest, alone");
+  CHECK(label_head(at_chance(), kUseless, {.verdict = Verdict::unused, .in_pairs = true}).sentence ==
+        "no pattern found; ablating it costs nothing of interest, alone or with any one other head");
 }
 
 TEST_CASE("a harmful head, a backup and a model at chance say so", "[inspect]") {
-  const Effect better = {-0.4, 0, {-0.5, -0.3}, {0, 0}};
-  const Label harmful = label_head(with("mirror", 0.57), better, {.verdict = Verdict::harmful});
+  const Effect better = made_effect(-0.4, 0, {-0.5, -0.3}, {0, 0});
+  const Label harmful =
+      label_head(with("mirror", 0.57), better, {.verdict = Verdict::harmful, .in_loss = true, .loss_cap = 3});
   CHECK(harmful.name == "mirror");
   CHECK(harmful.verdict == Verdict::harmful);
   CHECK(
       harmful.sentence ==
-      "mirror: 57 % of its attention (chance 10 %); harmful: ablating it lowers the loss by 0.4 (95 % CI 0.3–0.5)");
-  CHECK(label_head(at_chance(), {-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}}, {.verdict = Verdict::harmful})
+      "mirror: 57 % of its attention (chance 10 %); harmful: ablating it lowers the loss by 0.4 (95 % CI 0.3–0.5), capped at 3 nats an answer");
+  CHECK(label_head(at_chance(), made_effect(-0.4, 0.1, {-0.5, -0.3}, {0.05, 0.2}),
+                   {.verdict = Verdict::harmful})
             .sentence == "harmful: ablating it gains 10.0 points (95 % CI 5–20)");
-  const HeadVerdict backup = {Verdict::backup, {{0, 1}}, {"0.1"}, {2, -0.9, {1, 3}, {-0.92, -0.88}}};
+  const HeadVerdict backup = {.verdict = Verdict::backup,
+                              .group = {{0, 1}},
+                              .names = {"0.1"},
+                              .worth = made_effect(2, -0.9, {1, 3}, {-0.92, -0.88})};
   const Label pair = label_head(with("mirror", 0.57), kUseless, backup);
   CHECK(pair.name == "mirror");
   CHECK(pair.verdict == Verdict::backup);
   CHECK((pair.group == std::vector<HeadId>{{0, 1}}));
   CHECK(
       pair.sentence ==
-      "mirror: 57 % of its attention (chance 10 %); backup for 0.1: ablating both costs 90.0 points (95 % CI 88–92)");
+      "mirror: 57 % of its attention (chance 10 %); backup for 0.1: without it, ablating this one costs 90.0 points (95 % CI 88–92)");
   const Label unknown = label_head(at_chance(), kUseless, backup);
   CHECK(unknown.name.empty());
   CHECK(unknown.verdict == Verdict::backup);
@@ -140,13 +156,20 @@ TEST_CASE("a harmful head, a backup and a model at chance say so", "[inspect]") 
   CHECK(lost.name.empty());
   CHECK(lost.verdict == Verdict::at_chance);
   CHECK(lost.sentence == "no label: the model is no better than chance");
-  const Label wide = label_head(with("mirror", 0.57), {0.01, 0, {-0.1, 0.12}, {-0.03, 0.03}},
-                                {.verdict = Verdict::not_enough});
+  const Label wide = label_head(with("mirror", 0.57), made_effect(0.01, 0, {-0.1, 0.12}, {-0.03, 0.03}),
+                                {.verdict = Verdict::not_enough, .loss_cap = 3, .needed = 1234.5});
   CHECK(wide.name.empty());
   CHECK(wide.verdict == Verdict::not_enough);
-  CHECK_THAT(wide.sentence,
-             StartsWith("possibly mirror: 57 %") &&
-                 ContainsSubstring("accuracy changes by -3.00 to 3.00 points, loss by -0.1 to 0.12"));
+  CHECK_THAT(
+      wide.sentence,
+      StartsWith("possibly mirror: 57 %") &&
+          EndsWith(
+              "accuracy changes by -3.00 to 3.00 points, loss by -0.1 to 0.12, capped at 3 nats an answer; "
+              "about 1,235 sequences would do if its effect is what it seems"));
+  CHECK_THAT(label_head(with("mirror", 0.57), made_effect(0.01, 0, {-0.1, 0.12}, {-0.03, 0.03}),
+                        {.verdict = Verdict::not_enough})
+                 .sentence,
+             EndsWith("; analyze more sequences"));
 }
 
 TEST_CASE("a pattern is well above chance and above initialization", "[inspect]") {

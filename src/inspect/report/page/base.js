@@ -103,6 +103,7 @@ function claim(h) {
     {
       important: h.label || "important, pattern unknown",
       harmful: `harmful, ${name}`,
+      minor: `minor, ${name}`,
       backup: `backup, ${name}`,
       redundant: `looks like ${h.label}, no effect`,
       not_enough: "not enough evidence",

@@ -230,78 +230,88 @@ function cumulativeAblation() {
   );
 }
 
-// Returns a warning for a model that is no better than chance, whose heads get no labels.
+// Returns a warning for a model that is not shown to be better than chance; where it is shown not to be, no head gets a label.
 function chanceWarning() {
   const scale = report.scale;
-  if (!scale?.at_chance) return null;
+  if (!scale || scale.at_chance === false || scale.smallest_effect.accuracy === null) return null;
   const [low, high] = scale.above_chance.accuracy_interval;
   const interval = ` (95 % CI of the difference: ${points(low)} to ${points(high)} points)`;
-  const text = `The model is no better than chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)}${interval}, that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. No head gets a label.`;
+  const [claim, result] = scale.at_chance
+    ? ["no better than", "No head gets a label."]
+    : ["not shown to be better than", "More sequences (--sequences) would tell."];
+  const text = `The model is ${claim} chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)}${interval}, that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. ${result}`;
   return element("p", { class: "warning" }, text);
 }
 
-// Returns the map of what pairs of heads cost beyond the sum of both alone, in accuracy or in loss; at a cell, both changes.
-function pairMap(title, pairs, cost, smallest) {
-  const names = [...new Set(pairs.flatMap((pair) => pair.names))];
+// Returns the map of what the head of a row is worth without that of a column, by a measure of `worth`; at a cell, all changes.
+function pairMap(title, pairs, measure, factor, smallest) {
+  const names = report.heads.map((head) => head.name);
   const byNames = new Map(pairs.map((pair) => [pair.names.join(), pair]));
   const pairOf = (r, c) => byNames.get([names[Math.min(r, c)], names[Math.max(r, c)]].join());
+  const worth = (pair, which) => factor * pair.worth[measure][which];
   const describe = (map, r, c) => {
     const pair = pairOf(r, c);
-    if (!pair) return [element("b", {}, names[r]), " costs nothing of interest alone"];
+    const alone = report.heads[r].ablation.zero;
     const change = (effect) => `${points(effect.accuracy_change)} points, loss ${signed(effect.loss_change)}`;
-    const lines = [`together ${change(pair)}`, `beyond each alone ${change(pair.excess)}`, ...(pair.costly ? ["backup"] : [])];
-    return [element("b", {}, pair.names.join(" and ")), ...lines.flatMap((line) => [element("br"), line])];
+    if (!pair) return [element("b", {}, names[r]), element("br"), `alone ${change(alone)}`];
+    const lines = [`${names[r]} alone ${change(alone)}`, `both ${change(pair)}`];
+    return [element("b", {}, `${names[r]} without ${names[c]}`), ...lines.flatMap((line) => [element("br"), line])];
   };
   const large = largeMap(title, describe);
   const map = {
     rows: names.length,
     columns: names.length,
-    at: (r, c) => (r === c ? null : cost(pairOf(r, c).excess)),
+    at: (r, c) => (r === c ? null : worth(pairOf(r, c), r < c ? 0 : 1)),
     rowLabels: names,
     columnLabels: names,
-    axes: ["head", "head"],
-    full: Math.max(smallest, ...pairs.map((pair) => Math.abs(cost(pair.excess)))),
+    axes: ["head", "ablated"],
+    full: Math.max(smallest, ...pairs.flatMap((pair) => [0, 1].map((which) => Math.abs(worth(pair, which))))),
     signed: true,
   };
   requestAnimationFrame(() => subscribe(["theme"], () => large.show(map, title)));
   return element("div", { class: "panel" }, element("h3", {}, title), large.node);
 }
 
-// Returns the sets of heads that back each other up, and the pairs that were measured.
+// Returns the heads that are worth something only where others are ablated, and the pairs that were measured.
 function jointAblation() {
   const joint = report.joint_ablation;
   if (report.heads.length < 2) return null;
   const about = (...content) => section("joint", "Heads ablated together", ...content);
   if (report.scale.at_chance) return about("The model is no better than chance, so no sets of heads were measured.");
-  if (report.scale.at_chance === null) return about("The effects on one sequence cannot be tested, so no sets of heads were measured.");
-  if (!joint.pairs.length) return about("Fewer than two heads cost nothing alone, so no heads could back each other up.");
-  const names = new Set(joint.pairs.flatMap((pair) => pair.names));
+  if (!joint.pairs.length) return about("No sets of heads were measured.");
   const count = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
-  const larger = names.size > 2;
-  const measured = larger ? ` and ${count(joint.tested, "larger set")}` : "";
+  const larger = joint.tested > 0;
   const search = joint.exact
-    ? " This finds every larger set that costs, provided that more ablated heads never cost less."
-    : " Not every larger set was measured.";
+    ? "This finds every larger set that costs, provided that more ablated heads never cost less."
+    : "Not every larger set was measured.";
+  const groups = larger
+    ? ` Of heads that cost nothing alone, ${count(joint.tested, "larger set")} on ${count(joint.group_sequences, "sequence")}. ${search}`
+    : "";
   const change = (effect) => [
     changeCell(effect.accuracy_change, effect.accuracy_interval, points),
-    changeCell(effect.loss_change, effect.interval, signed),
+    changeCell(effect.capped_loss.change, effect.capped_loss.interval, signed),
   ];
-  const rows = joint.groups.map((set) => [set.names.join(", "), ...change(set), ...change(set.excess)]);
+  const rows = joint.groups.flatMap((set) =>
+    set.backups.map(({ name, worth }) => {
+      const others = set.names.filter((other) => other !== name);
+      return [name, others.join(", "), ...change(worth), ...change(set)];
+    }),
+  );
   const { accuracy, loss } = report.scale.smallest_effect;
   return about(
-    `Zero ablation of ${count(joint.pairs.length, "pair")}${measured} of the ${names.size} heads that cost nothing alone, on ${count(joint.sequences, "sequence")}.${larger ? search : ""} Heads back each other up if together they cost more than the sum of each alone, by at least the smallest effect of interest, ${smallestEffect()}, and significantly, after Holm's correction for the pairs${larger ? ", and Bonferroni's for larger sets" : ""}.`,
+    `Zero ablation of ${count(joint.pairs.length, "pair")} on ${count(joint.sequences, "sequence")}.${groups} A head is a backup if it costs nothing alone, but is worth more than the smallest effect of interest, ${smallestEffect()}, where the others are ablated: by the lower end of the 95 % CI, and significantly, after Holm's correction for all such pairs${larger ? ", and Bonferroni's for larger sets" : ""}.`,
     rows.length
       ? element(
           "div",
           { class: "panel" },
-          plainTable(["backups", "Δ accuracy (points)", "Δ loss", "beyond each alone (points)", "beyond each alone in loss"], rows),
+          plainTable(["backup", "without", "Δ accuracy (points)", "Δ capped loss", "all: Δ accuracy", "all: Δ capped loss"], rows),
         )
-      : element("p", {}, "No heads back each other up."),
+      : element("p", {}, "No head is a backup."),
     element(
       "div",
       { class: "columns two" },
-      pairMap("Pairs: cost beyond each alone, in points", joint.pairs, (excess) => -100 * excess.accuracy_change, 100 * accuracy),
-      pairMap("Pairs: cost beyond each alone, in loss", joint.pairs, (excess) => excess.loss_change, loss),
+      pairMap("Worth of a head without another, in points", joint.pairs, "accuracy", 100, 100 * accuracy),
+      pairMap("Worth of a head without another, in capped loss", joint.pairs, "capped_loss", 1, loss),
     ),
   );
 }

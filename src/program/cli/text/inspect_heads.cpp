@@ -58,7 +58,7 @@ void show_ablation(const AblationReport& report, const OpenConfig& config, const
     };
     for (const auto& [name, effect] : kinds)
       table.add(name, {change(effect->loss_change, 4), text(effect->interval, 1, 4),
-                       change(100 * effect->accuracy_change, 2), text(effect->accuracy_interval, 100, 2)});
+                       change(100 * effect->accuracy.mean, 2), text(effect->accuracy.interval, 100, 2)});
     print_out("\n{}", table.text(line_width(1)));
     if (report.unpaired > 0)
       print_out("resample: of the {} sequences that share their length with another\n",

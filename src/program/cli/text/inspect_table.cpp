@@ -48,6 +48,8 @@ std::string label_text(const Label& label) {
       return label.name.empty() ? "important, pattern unknown" : label.name;
     case Verdict::harmful:
       return "harmful, " + name;
+    case Verdict::minor:
+      return "minor, " + name;
     case Verdict::backup:
       return "backup, " + name;
     case Verdict::redundant:
@@ -102,7 +104,7 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
     std::vector<std::string> cells{number(find_score(head.scores, "entropy"))};
     for (const ScoreInfo* score : scores) cells.push_back(number(find_score(head.scores, score->name)));
     cells.push_back(fmt::format("{:+.3f}", head.effects.zero.loss_change));
-    cells.push_back(fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy_change));
+    cells.push_back(fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy.mean));
     cells.push_back(fmt::format("{:.2f}", head.effects.importance.normalized));
     table.add(label(head_name(layers, head.effects.id), label_text(head.label)), cells);
   }
@@ -113,15 +115,18 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
 
 // Returns a warning for a model that is no better than chance, otherwise "".
 std::string chance_text(const InspectReport& report) {
-  if (!report.scale.at_chance) return "";
   const EffectScale& scale = report.scale;
-  const Interval& above = scale.above_chance.accuracy_interval;
+  if (scale.at_chance == false || !scale.has_smallest()) return "";
+  const bool is_known = scale.at_chance.has_value();
+  const Interval& above = scale.above_chance.accuracy.interval;
   return fmt::format(
-      "warning: the model is no better than chance on these sequences: tokens {:.2f} %, the best constant "
+      "warning: the model is {} chance on these sequences: tokens {:.2f} %, the best constant "
       "answer {:.2f} % (95 % CI of the difference {:.2f} to {:.2f} points), untrained models {:.2f} ± {:.2f} "
-      "%. No head gets a label.",
-      100 * report.baseline.accuracy, 100 * scale.chance_accuracy, 100 * above.low, 100 * above.high,
-      100 * scale.untrained_accuracy.mean, 100 * scale.untrained_accuracy.sd.value_or(0));
+      "%. {}",
+      is_known ? "no better than" : "not shown to be better than", 100 * report.baseline.accuracy,
+      100 * scale.chance_accuracy, 100 * above.low, 100 * above.high, 100 * scale.untrained_accuracy.mean,
+      100 * scale.untrained_accuracy.sd.value_or(0),
+      is_known ? "No head gets a label." : "More sequences (--sequences) would tell.");
 }
 
 // Returns what the verdicts rest on.
@@ -133,11 +138,16 @@ std::string verdict_note(const InspectReport& report) {
   std::string text = fmt::format(
       "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), intervals are not.",
       100 * scale.smallest_accuracy,
-      scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss", scale.smallest_loss) : "");
+      scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss, capped at {:.2g} nats an answer",
+                                            scale.smallest_loss, scale.bounds.loss_cap)
+                              : "");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())
-    text += fmt::format(" Ablated together, on {} sequences: {} pair{} and {} larger group{}{}.",
-                        joint.sequences, joint.pairs.size(), joint.pairs.size() == 1 ? "" : "s", joint.tested,
-                        joint.tested == 1 ? "" : "s", joint.exact ? "" : "; not all of them");
+    text += fmt::format(" Ablated together: {} pair{}, on {} sequences{}.", joint.pairs.size(),
+                        joint.pairs.size() == 1 ? "" : "s", joint.sequences,
+                        joint.tested == 0 ? ""
+                                          : fmt::format("; {} larger group{}, on {}{}", joint.tested,
+                                                        joint.tested == 1 ? "" : "s", joint.group_sequences,
+                                                        joint.exact ? "" : ", not all of them"));
   return text;
 }
 

@@ -60,10 +60,11 @@ HeadScore score(std::string_view name, double value, double chance) {
 
 Effect effect(double size) {
   return {.loss_change = 2.5 * size,
-          .accuracy_change = -size,
           .interval = {2.2 * size, 2.8 * size},
-          .accuracy_interval = {-1.1 * size, -0.9 * size},
-          .sequences = 1000};
+          .accuracy = {-size, {-1.1 * size, -0.9 * size}},
+          .capped_loss = {2.4 * size, {2.1 * size, 2.7 * size}},
+          .sequences = 1000,
+          .labels = 16000};
 }
 
 DoubleMatrix matrix(int size, int seed) {
@@ -75,9 +76,9 @@ DoubleMatrix matrix(int size, int seed) {
 }
 
 HeadReport head(const Size& s, int index) {
-  const Verdict verdicts[] = {Verdict::important, Verdict::redundant, Verdict::unused, Verdict::backup,
-                              Verdict::not_enough};
-  const Verdict verdict = s.layers == 1 ? Verdict::important : verdicts[index % 5];
+  const Verdict verdicts[] = {Verdict::important, Verdict::redundant,  Verdict::unused,
+                              Verdict::backup,    Verdict::not_enough, Verdict::minor};
+  const Verdict verdict = s.layers == 1 ? Verdict::important : verdicts[index % 6];
   const double strength = noise(index + 0.5),
                size = (verdict == Verdict::important ? 0.63 : 0.001) * strength;
   HeadReport head;
@@ -190,18 +191,23 @@ void add_run(InspectReport& report, const Size& s) {
   joint.removable_by_importance = 9;
   joint.removable_greedily = 21;
   joint.removable_alone = 25;
-  std::vector<HeadId> costless;
-  for (const HeadReport& head : report.heads)
-    if (head.label.verdict != Verdict::important) costless.push_back(head.effects.id);
-  for (std::size_t b = 1; b < costless.size(); ++b)
+  joint.group_sequences = 100;
+  std::vector<HeadId> heads;
+  for (const HeadReport& head : report.heads) heads.push_back(head.effects.id);
+  for (std::size_t b = 1; b < heads.size(); ++b)
     for (std::size_t a = 0; a < b; ++a) {
       const bool costly = (a + 2 * b) % 40 == 7;
       const double size = costly ? 0.2 + 0.01 * static_cast<double>(b)
                                  : 0.004 * (noise(static_cast<double>(a + 50 * b)) - 0.5);
-      joint.pairs.push_back({{costless[a], costless[b]}, effect(size + 0.001), effect(size), costly});
-      if (costly) joint.groups.push_back(joint.pairs.back());
+      joint.pairs.push_back(
+          {{heads[a], heads[b]}, 2.5 * size, -size, 2.4 * size, {size, size / 2}, {2.4 * size, 1.2 * size}});
+      if (costly)
+        joint.groups.push_back({{heads[a], heads[b]}, effect(size), {{heads[a], effect(size / 2)}}});
     }
-  joint.groups.push_back({{costless[0], costless[3], costless[8]}, effect(0.31), effect(0.3), true});
+  if (heads.size() > 8)
+    joint.groups.push_back({{heads[0], heads[3], heads[8]},
+                            effect(0.31),
+                            {{heads[0], effect(0.2)}, {heads[3], effect(0.1)}, {heads[8], effect(0.15)}}});
   for (RemovalStep step : report.cumulative_ablation) {
     step.accuracy = 1 - 0.9 / (1 + std::exp(0.6 * (29 - static_cast<double>(step.removed))));
     step.loss *= 0.8;
