@@ -137,7 +137,7 @@ function effectPanel() {
     element(
       "p",
       { class: "about" },
-      "Change when the head's output is replaced by zero, by its mean, or by its value on another sequence, with 95 % CIs.",
+      "Change when the head's output is replaced by zero, by its mean, or by its value on another sequence, with 95 % CIs; those of the loss are approximate.",
     ),
     body,
   );

@@ -1,9 +1,9 @@
 // The sections on activation patching and on edges between the parts of the model.
 
-// Returns the share of the logit difference that a patch moves, with its 95 % CI.
+// Returns the share of the logit difference that a patch moves, with its approximate 95 % CI.
 function shareText({ effect, interval }) {
   if (!isNumber(effect)) return "not defined";
-  return signed(effect) + (interval ? ` (95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
+  return signed(effect) + (interval ? ` (approximate 95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
 }
 
 const pairsText = (n) => `${grouped(n)} pair${n === 1 ? "" : "s"}`;

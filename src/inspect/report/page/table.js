@@ -19,7 +19,7 @@ function tableColumns() {
   const has = (value) => report.heads.some((h) => isNumber(value(h)));
   const change = (what, unit, key, interval, show) => ({
     name: `Δ ${what}`,
-    about: `Change in ${what} when the head is zero-ablated, with its 95 % CI${unit}`,
+    about: `Change in ${what} when the head is zero-ablated, with ${what === "loss" ? "an approximate" : "its"} 95 % CI${unit}`,
     value: (h) => h.ablation?.zero?.[key],
     cell: (h) => changeCell(h.ablation?.zero?.[key], h.ablation?.zero?.[interval], show),
   });
@@ -75,7 +75,7 @@ function compared(a, b, direction) {
 function smallestEffect() {
   const { accuracy, loss } = report.scale.smallest_effect;
   if (!isNumber(accuracy)) return "which there is not, since a constant answer is always right here";
-  return `${shorter(100 * accuracy, 2)} points${isNumber(loss) ? ` or ${shorter(loss)} in loss` : ""}`;
+  return `${shorter(100 * accuracy, 2)} points${isNumber(loss) ? ` or ${shorter(loss)} in capped loss` : ""}`;
 }
 
 function headTable() {
@@ -112,7 +112,7 @@ function headTable() {
   return section(
     "table",
     "Heads",
-    `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of at least ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head below.`,
+    `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of more than ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head below.`,
     element(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },

@@ -43,7 +43,7 @@ void show_ablation(const AblationReport& report, const OpenConfig& config, const
                     fmt::join(report.names, ", "),
                     report.names.size() == 1 ? "is ablated" : "are ablated together");
     TextTable table("ablation", {{.title = own_text("Δloss"), .min_width = 9},
-                                 {.title = " 95 % CI", .is_left = true},
+                                 {.title = " 95 % CI, approximate", .is_left = true},
                                  {.title = own_text("Δtokens"), .min_width = 9},
                                  {.title = " 95 % CI", .is_left = true}});
     const std::pair<const char*, const Effect*> kinds[] = {

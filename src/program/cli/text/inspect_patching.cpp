@@ -73,7 +73,7 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
   print_out("\n");
   print_paragraph(
       "noising: lost when the clean run gets the head's output on the corrupted input; denoising: restored when the corrupted run gets the clean one{}",
-      report.pairs > 1 ? "; in parentheses: 95 % CI" : "");
+      report.pairs > 1 ? "; in parentheses: approximate 95 % CI" : "");
   print_positions(report, model, heads);
 }
 
@@ -91,7 +91,7 @@ void print_circuit(const EdgesReport& report) {
 
 void print_edges(const EdgesReport& report) {
   print_paragraph(
-      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one edge carries what it carries on the corrupted input:",
+      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one edge carries what it carries on the corrupted input, with an approximate 95 % CI:",
       report.pairs, report.effects.size());
   const std::vector<std::size_t> order = report.by_effect();
   const std::size_t shown = std::min(kMaxEdges, order.size());

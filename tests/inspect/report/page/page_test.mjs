@@ -95,7 +95,7 @@ test("heads that are ablated together", async () => {
   const joint = await page.evaluate(() => report.joint_ablation);
   assert.match(
     await page.locator("#joint .about").textContent(),
-    /^Zero ablation of 496 pairs on 400 sequences\. Of heads .*, 500 larger sets on 100 sequences\. Not every .*, 0\.98 points or 0\.022 in loss/,
+    /^Zero ablation of 496 pairs on 400 sequences\. Of heads .*, 500 larger sets on 100 sequences\. Not every .*, 0\.98 points or 0\.022 in capped loss/,
   );
   const backups = await page.locator("#joint tbody th").allTextContents();
   assert.equal(backups.join("; "), joint.groups.flatMap((set) => set.backups.map((backup) => backup.name)).join("; "));

@@ -13,7 +13,7 @@ test("edges are drawn as wide as their effect, and listed", async () => {
   assert.equal((await links(page))[0], "Edges");
   // An edge of less than 1 % of the largest effect is not drawn.
   const lines = await page.locator("#edges .edge").evaluateAll((all) => all.map((line) => [line.getAttribute("class"), line.textContent]));
-  assert.deepEqual(lines, [["edge to-value", "embedding -> 0.0 value: +0.500 (95 % CI +0.40 to +0.60)"]]);
+  assert.deepEqual(lines, [["edge to-value", "embedding -> 0.0 value: +0.500 (approximate 95 % CI +0.40 to +0.60)"]]);
   assert.deepEqual(await page.locator("#edges svg text").allTextContents(), [
     "embedding",
     "0.0",
@@ -27,7 +27,7 @@ test("edges are drawn as wide as their effect, and listed", async () => {
   const text = await page.locator("#edges").textContent();
   assert.match(text, /^Edges3 pairs of test sequences\..*Circuit: 1 of 46 edges keep 100\.0 % of the logit difference/s);
   const row = await page.locator("#edges tbody tr").first().locator("th, td").allTextContents();
-  assert.deepEqual(row, ["embedding -> 0.0 value", "+0.500 (95 % CI +0.40 to +0.60)", "0.000", "yes"]);
+  assert.deepEqual(row, ["embedding -> 0.0 value", "+0.500 (approximate 95 % CI +0.40 to +0.60)", "0.000", "yes"]);
   assert.equal(await page.locator("#edges tbody tr").count(), 20);
   await closed(page);
 });
@@ -36,15 +36,15 @@ test("noising is mapped by head and position, with its effect at the pointer", a
   const page = await open("patching.html");
   assert.equal((await sections(page))[0], "patching");
   const row = await page.locator("#patching tbody tr").first().locator("th, td").allTextContents();
-  assert.deepEqual(row, ["1.0", "+0.250 (95 % CI +0.20 to +0.30)", "+0.250 (95 % CI +0.20 to +0.30)"]);
+  assert.deepEqual(row, ["1.0", "+0.250 (approximate 95 % CI +0.20 to +0.30)", "+0.250 (approximate 95 % CI +0.20 to +0.30)"]);
   assert.match(await page.locator("#patching .about").textContent(), /^2 pairs .* the strongest square is 0\.125\.$/);
   const map = page.locator("#patching .map");
   const tip = map.locator(".tip");
   await map.focus();
   await page.keyboard.press("ArrowRight");
-  assert.equal(await tip.textContent(), "head 1.0, position 0: +0.125 (95 % CI 0.00 to +1.00), 2 pairs");
+  assert.equal(await tip.textContent(), "head 1.0, position 0: +0.125 (approximate 95 % CI 0.00 to +1.00), 2 pairs");
   await page.keyboard.press("ArrowRight");
-  assert.equal(await tip.textContent(), "head 1.0, position 1: −0.500 (95 % CI −1.00 to 0.00), 1 pair");
+  assert.equal(await tip.textContent(), "head 1.0, position 1: −0.500 (approximate 95 % CI −1.00 to 0.00), 1 pair");
   await closed(page);
 });
 
