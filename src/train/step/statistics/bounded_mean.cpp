@@ -48,7 +48,8 @@ class WeightedSum {
   // Sets s to the saddle point, where the integrand falls fastest, but not to the pole at 0.
   void choose_line(double low, double high) {
     double below = low, above = high;
-    for (double step = 1; std::abs(step) * spread_ > 1e-3 || spread_ == 0;) {
+    double step = 1;
+    for (int i = 0; i < 200 && (i == 0 || std::abs(step) * spread_ > 1e-3); ++i) {
       const double slope = measure_slope();
       (slope > 0 ? above : below) = s_;
       const double before = s_, next = s_ - slope / (spread_ * spread_);
