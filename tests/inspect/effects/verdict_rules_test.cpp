@@ -123,7 +123,7 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
   for (int round = 0; round < 500; ++round) {
     EffectScale scale = draw_scale(draw);
     scale.bounds = {2, 1};
-    const double factor = draw.of({1, 3, 500});
+    const double factor = draw.of({1, 3, 10, 20, 500});
     std::vector<Worth> worth;
     for (std::size_t k = 1 + draw.random() % 3; k > 0; --k) {
       std::vector<SequenceResult> before(200), after(200);
@@ -131,7 +131,7 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
         before[i].labeled = after[i].labeled = 1;
         before[i].correct = after[i].correct = 1;
       }
-      const auto lost = static_cast<std::size_t>(draw.of({0, 4, 8, 12, 60}));
+      const auto lost = static_cast<std::size_t>(draw.of({0, 4, 8, 10, 11, 12, 60}));
       const double loss = draw.of({0, 0.1, 0.5, 2});
       for (std::size_t i = 0; i < lost; ++i) after[i].correct = 0;
       for (std::size_t i = 0; i < 40; ++i) after[i].capped_loss = loss;
