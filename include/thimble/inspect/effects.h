@@ -17,7 +17,7 @@
 
 namespace thimble {
 
-// A change with bounds, of a mean over answers: its 95 % interval, and the p-value of no change. See BoundedMean.
+// A change with bounds, as BoundedMean defines it: its 95 % interval, and the p-value of no change.
 struct BoundedChange {
   double mean = 0;  // NaN without an answer
   Interval interval;
@@ -27,7 +27,7 @@ struct BoundedChange {
 // The change that an intervention makes, on the same sequences. Loss: mean cross entropy per labeled
 // position, nats; accuracy: share of labeled positions predicted correctly.
 struct Effect {
-  double loss_change = 0;
+  double loss_change = 0;                  // NaN without a sequence
   Interval interval;                       // of the loss; approximate, see MeanChange
   BoundedChange accuracy, capped_loss;     // the loss of a position counts up to EffectScale::chance_loss
   std::int64_t sequences = 0, labels = 0;  // that the changes are means over
@@ -108,7 +108,14 @@ struct EffectsReport {
   std::int64_t unpaired = 0;                     // sequences of unique length, without a resample ablation
 };
 
-// Returns the change from `before` to `after`, the results of the same sequences.
+// The changes of answers that have bounds, to be asked for intervals and p-values.
+struct BoundedChanges {
+  BoundedMean accuracy, capped_loss;
+};
+
+// Return the change from `before` to `after`, the results of the same sequences.
+BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
+                               const AnswerBounds&);
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                       const AnswerBounds&);
 

@@ -14,10 +14,10 @@
 namespace thimble {
 
 enum class Verdict {
-  important,  // ablating the head costs more than the smallest effect of interest
-  harmful,    // ablating it improves the model by more than that
-  minor,      // ablating it changes something, perhaps less than the smallest effect of interest
-  backup,  // costs nothing alone, but is worth the smallest effect where another head, or a group, is ablated
+  important,   // ablating the head costs more than the smallest effect of interest
+  harmful,     // ablating it improves the model by more than that
+  minor,       // ablating it changes something, perhaps less than the smallest effect of interest
+  backup,      // costs nothing alone, but is worth something where another head, or a group, is ablated
   redundant,   // has a pattern, but ablating it costs nothing
   unused,      // neither
   at_chance,   // the model is no better than chance, so its heads do nothing of interest
@@ -55,8 +55,7 @@ struct JointEffect {
 struct JointReport {
   std::int64_t sequences = 0;     // the first of the analyzed ones, which pairs are measured on
   std::vector<PairEffect> pairs;  // all pairs of heads
-  std::vector<HeadId>
-      alone_or_in_pairs;  // heads that are shown to be worth nothing whatever other head is ablated
+  std::vector<HeadId> worthless;  // heads that are shown to be worth nothing, whichever other head is ablated
   std::vector<JointEffect> cancelling;  // pairs of important heads that cost nothing together
   // Pairs in which a head is a backup, and minimal larger sets in which every head is; smallest first.
   std::vector<JointEffect> groups;
@@ -91,25 +90,17 @@ double cost_in_smallest(double loss_change, double accuracy_change, const Effect
 // ends beyond the smallest effect and the rounding error. Accuracy comes first.
 std::vector<HeadVerdict> judge_heads(std::span<const Effect> zero, const EffectScale& scale);
 
-// What a head is worth: its cost in accuracy and in capped loss where others are ablated already.
-struct Worth {
-  BoundedMean accuracy, capped_loss;
-};
-
-// Returns the worth of what `without_all` lacks and `without_others` has; the results of the same sequences.
-Worth worth_of(std::span<const SequenceResult> without_others, std::span<const SequenceResult> without_all,
-               const AnswerBounds&);
-
-// Whether something is worth the smallest effect of interest, shown in accuracy, in loss, or not.
+// Whether a head is worth the smallest effect of interest where others are ablated, and in which measure that shows.
 enum class Shown { no, in_accuracy, in_loss };
 
-// Returns where each worth is shown, by its p-value after Holm's correction for all of them and both measures and, for sets that were
-// not chosen in advance, Bonferroni's for the most that may be tested, and by the lower end of its interval.
-std::vector<Shown> judge_worth(std::span<const Worth> worth, const EffectScale& scale,
+// Returns it for changes from the results without the others to those without the head, too: by p-values after Holm's
+// correction for all of them and both measures and, for sets that were not chosen in advance, Bonferroni's for the most that
+// may be tested, and by the end of the interval that is nearest to 0.
+std::vector<Shown> judge_worth(std::span<const BoundedChanges> changes, const EffectScale& scale,
                                double corrected_for = 1);
 
-// Returns whether both upper ends are below the smallest effect of interest.
-bool is_worthless(const Worth& worth, const EffectScale& scale);
+// Returns whether the intervals of both costs end below the smallest effect of interest.
+bool is_worthless(const BoundedChanges& changes, const EffectScale& scale);
 
 // Returns the verdicts on all heads, with the smallest group of each backup.
 std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectScale& scale,

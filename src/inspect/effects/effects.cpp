@@ -9,32 +9,33 @@
 
 namespace thimble {
 
-namespace {
-
-BoundedChange change_of(std::span<const double> changes, std::span<const double> labels, double most_labels,
-                        double bound) {
-  const BoundedMean mean(changes, labels, most_labels, {-bound, bound});
-  return {mean.mean(), mean.interval(), mean.p()};
+BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
+                               const AnswerBounds& bounds) {
+  std::vector<double> corrects, capped, labels;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    corrects.push_back(static_cast<double>(after[i].correct - before[i].correct));
+    capped.push_back(after[i].capped_loss - before[i].capped_loss);
+    labels.push_back(static_cast<double>(before[i].labeled));
+  }
+  return {{corrects, labels, bounds.most_labels, {-1, 1}},
+          {capped, labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
 }
-
-}  // namespace
 
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                       const AnswerBounds& bounds) {
-  std::vector<double> losses, capped, corrects, labels;
+  std::vector<double> losses, labels;
   for (std::size_t i = 0; i < before.size(); ++i) {
     losses.push_back(after[i].loss - before[i].loss);
-    capped.push_back(after[i].capped_loss - before[i].capped_loss);
-    corrects.push_back(static_cast<double>(after[i].correct - before[i].correct));
     labels.push_back(static_cast<double>(before[i].labeled));
   }
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   const MeanChange loss =
       before.empty() ? MeanChange{kUnknown, {kUnknown, kUnknown}} : mean_change(losses, labels);
+  const auto [accuracy, capped] = bounded_changes(before, after, bounds);
   return {loss.mean,
           loss.interval,
-          change_of(corrects, labels, bounds.most_labels, 1),
-          change_of(capped, labels, bounds.most_labels, bounds.loss_cap),
+          {accuracy.mean(), accuracy.interval(), accuracy.p()},
+          {capped.mean(), capped.interval(), capped.p()},
           std::ssize(before),
           std::llround(std::accumulate(labels.begin(), labels.end(), 0.0))};
 }

@@ -75,6 +75,9 @@ class JointMeasurement {
   }
 
  private:
+  // Results without two heads, by their indices.
+  using Pairs = std::map<std::vector<std::size_t>, const EvalResult*>;
+
   struct SetPass {
     std::vector<std::size_t> heads;  // ablated
     std::size_t block;               // to start from
@@ -124,7 +127,7 @@ class JointMeasurement {
     }
     const std::vector<EvalResult> results = run(series);
     std::vector<const EvalResult*> alone(heads_.size());
-    std::map<std::vector<std::size_t>, const EvalResult*> pairs;
+    Pairs pairs;
     for (std::size_t k = 1; k < series.size(); ++k)
       if (series[k].heads.size() == 1)
         alone[series[k].heads[0]] = &results[k];
@@ -134,61 +137,58 @@ class JointMeasurement {
   }
 
   // Finds the backups, the heads that are worth nothing in any pair, and the pairs that cancel.
-  void judge_pairs(const EvalResult& whole, const std::vector<const EvalResult*>& alone,
-                   const std::map<std::vector<std::size_t>, const EvalResult*>& pairs) {
+  void judge_pairs(const EvalResult& whole, const std::vector<const EvalResult*>& alone, const Pairs& pairs) {
     struct Tested {
-      std::size_t pair, head;  // the head's index in the pair
+      std::vector<std::size_t> pair;
+      std::size_t head, other;
+      const EvalResult* both;
     };
-    std::vector<std::vector<std::size_t>> heads;
     std::vector<Tested> tested;
+    std::vector<BoundedChanges> changes;
     for (const auto& [pair, both] : pairs) {
-      for (const std::size_t k : {0, 1})
-        if (verdicts_[pair[k]].verdict == Verdict::unused) tested.push_back({heads.size(), k});
-      heads.push_back(pair);
       PairEffect& effect = report_.pairs.emplace_back();
       effect = {{heads_[pair[0]], heads_[pair[1]]},
                 loss_of(*both, &SequenceResult::loss) - loss_of(whole, &SequenceResult::loss),
                 both->accuracy - whole.accuracy,
                 capped_loss(*both) - capped_loss(whole)};
       for (const std::size_t k : {0, 1}) {
-        const EvalResult& other = *alone[pair[1 - k]];
-        effect.worth_accuracy[k] = other.accuracy - both->accuracy;
-        effect.worth_loss[k] = capped_loss(*both) - capped_loss(other);
+        const std::size_t head = pair[k], other = pair[1 - k];
+        effect.worth_accuracy[k] = alone[other]->accuracy - both->accuracy;
+        effect.worth_loss[k] = capped_loss(*both) - capped_loss(*alone[other]);
+        if (verdicts_[head].verdict != Verdict::unused) continue;
+        tested.push_back({pair, head, other, both});
+        changes.push_back(
+            bounded_changes(alone[other]->per_sequence, both->per_sequence, effects_.scale.bounds));
       }
     }
-    std::vector<Worth> worth;
-    for (const Tested& test : tested) {
-      const std::vector<std::size_t>& pair = heads[test.pair];
-      worth.push_back(worth_of(alone[pair[1 - test.head]]->per_sequence, pairs.at(pair)->per_sequence,
-                               effects_.scale.bounds));
-    }
-    const std::vector<Shown> shown = judge_worth(worth, effects_.scale);
-    std::set<std::size_t> in_pairs(costless_.begin(), costless_.end());
-    if (report_.sequences < effects_.baseline.sequences) in_pairs.clear();
+    const std::vector<Shown> shown = judge_worth(changes, effects_.scale);
+    std::set<std::size_t> worthless(costless_.begin(), costless_.end());
     for (std::size_t i = 0; i < tested.size(); ++i) {
-      const std::vector<std::size_t>& pair = heads[tested[i].pair];
-      const HeadId head = heads_[pair[tested[i].head]];
-      if (in_pairs.contains(pair[tested[i].head]) && !is_worthless(worth[i], effects_.scale))
-        in_pairs.erase(pair[tested[i].head]);
+      const auto& [pair, head, other, both] = tested[i];
+      if (!is_worthless(changes[i], effects_.scale)) worthless.erase(head);
       if (shown[i] == Shown::no) continue;
-      const std::vector<SequenceResult>& both = pairs.at(pair)->per_sequence;
       if (report_.groups.empty() || report_.groups.back().heads != ids(pair))
-        report_.groups.push_back(
-            {ids(pair), effect_between(whole.per_sequence, both, effects_.scale.bounds), {}});
-      const EvalResult& other = *alone[pair[1 - tested[i].head]];
+        report_.groups.push_back({ids(pair), effect_of(whole, *both), {}});
       report_.groups.back().backups.push_back(
-          {head, effect_between(other.per_sequence, both, effects_.scale.bounds),
-           shown[i] == Shown::in_loss});
+          {heads_[head], effect_of(*alone[other], *both), shown[i] == Shown::in_loss});
     }
-    for (const std::size_t head : in_pairs) report_.alone_or_in_pairs.push_back(heads_[head]);
+    if (report_.sequences == effects_.baseline.sequences)
+      for (const std::size_t head : worthless) report_.worthless.push_back(heads_[head]);
+    find_cancelling(whole, pairs);
+  }
+
+  void find_cancelling(const EvalResult& whole, const Pairs& pairs) {
+    const auto is_important = [&](std::size_t head) { return verdicts_[head].verdict == Verdict::important; };
     for (const auto& [pair, both] : pairs) {
-      if (verdicts_[pair[0]].verdict != Verdict::important ||
-          verdicts_[pair[1]].verdict != Verdict::important)
-        continue;
-      const Effect effect = effect_between(whole.per_sequence, both->per_sequence, effects_.scale.bounds);
+      if (!std::ranges::all_of(pair, is_important)) continue;
+      const Effect effect = effect_of(whole, *both);
       if (judge_heads({&effect, 1}, effects_.scale)[0].verdict == Verdict::unused)
         report_.cancelling.push_back({ids(pair), effect, {}});
     }
+  }
+
+  Effect effect_of(const EvalResult& before, const EvalResult& after) const {
+    return effect_between(before.per_sequence, after.per_sequence, effects_.scale.bounds);
   }
 
   // Returns the mean loss or capped loss of an answer.
@@ -231,26 +231,24 @@ class JointMeasurement {
                           inputs_.empty() ? nullptr : &inputs_[first]);
   }
 
-  // Returns whether a set of heads costs the smallest effect of interest, compared with the whole model, in one measure.
-  Shown cost(const EvalResult& less, const EvalResult& all) const {
-    const Worth worth = worth_of(less.per_sequence, all.per_sequence, effects_.scale.bounds);
-    return judge_worth({&worth, 1}, effects_.scale, static_cast<double>(max_groups_))[0];
+  // Returns whether what `after` lacks and `before` has is worth the smallest effect of interest.
+  Shown worth(const EvalResult& before, const EvalResult& after) const {
+    const BoundedChanges changes =
+        bounded_changes(before.per_sequence, after.per_sequence, effects_.scale.bounds);
+    return judge_worth({&changes, 1}, effects_.scale, static_cast<double>(max_groups_))[0];
   }
 
-  // Returns the heads of a minimal costly set, if each of them, when it is the only one that stays, is worth the smallest
-  // effect of interest; otherwise none. In a set of many heads that add a little each, none is.
-  std::vector<Backup> backups(const HeadSet& set) {
-    const EvalResult all = without(set);
+  // Returns the heads of a minimal costly set, whose result is `all`, if each of them, when it is the only one that stays, is
+  // worth the smallest effect of interest; otherwise none. In a set of many heads that add a little each, none is.
+  std::vector<Backup> backups(const HeadSet& set, const EvalResult& all) {
     std::vector<Backup> found;
     for (const std::size_t kept : set) {
       HeadSet rest = set;
       std::erase(rest, kept);
       const EvalResult others = without(rest);
-      const Shown shown = cost(others, all);
+      const Shown shown = worth(others, all);
       if (shown == Shown::no) return {};
-      found.push_back({heads_[costless_[kept]],
-                       effect_between(others.per_sequence, all.per_sequence, effects_.scale.bounds),
-                       shown == Shown::in_loss});
+      found.push_back({heads_[costless_[kept]], effect_of(others, all), shown == Shown::in_loss});
     }
     return found;
   }
@@ -265,23 +263,14 @@ class JointMeasurement {
         if (std::ranges::find(pair.heads, heads_[costless_[i]]) != pair.heads.end()) set.push_back(i);
       if (set.size() == 2) known.push_back(set);
     }
-    std::vector<std::pair<HeadSet, JointEffect>> measured;
-    const auto is_costly = [&](const HeadSet& set) {
-      const EvalResult less = without(set);
-      const bool costs = cost(whole, less) != Shown::no;
-      if (costs)
-        measured.emplace_back(
-            set, JointEffect{ids(heads_of(set)),
-                             effect_between(whole.per_sequence, less.per_sequence, effects_.scale.bounds),
-                             {}});
-      return costs;
-    };
-    const GroupSearch search = find_groups(costless_.size(), known, true, is_costly, max_groups_);
-    std::ranges::stable_sort(measured, {}, [](const auto& set) { return set.first.size(); });
-    for (auto& [set, effect] : measured) {
-      if (std::ranges::find(search.groups, set) == search.groups.end()) continue;
-      effect.backups = backups(set);
-      if (!effect.backups.empty()) report_.groups.push_back(effect);
+    const auto is_costly = [&](const HeadSet& set) { return worth(whole, without(set)) != Shown::no; };
+    GroupSearch search = find_groups(costless_.size(), known, true, is_costly, max_groups_);
+    std::ranges::stable_sort(search.groups, {}, &HeadSet::size);
+    for (const HeadSet& set : search.groups) {
+      if (set.size() == 2) continue;  // known
+      const EvalResult all = without(set);
+      if (std::vector<Backup> found = backups(set, all); !found.empty())
+        report_.groups.push_back({ids(heads_of(set)), effect_of(whole, all), std::move(found)});
     }
     report_.tested = static_cast<std::int64_t>(search.tested);
     report_.exact = search.exact;

@@ -108,38 +108,28 @@ std::vector<HeadVerdict> judge_heads(std::span<const Effect> zero, const EffectS
   return verdicts;
 }
 
-Worth worth_of(std::span<const SequenceResult> without_others, std::span<const SequenceResult> without_all,
-               const AnswerBounds& bounds) {
-  std::vector<double> right, loss, labels;
-  for (std::size_t i = 0; i < without_all.size(); ++i) {
-    right.push_back(static_cast<double>(without_others[i].correct - without_all[i].correct));
-    loss.push_back(without_all[i].capped_loss - without_others[i].capped_loss);
-    labels.push_back(static_cast<double>(without_all[i].labeled));
-  }
-  return {{right, labels, bounds.most_labels, {-1, 1}},
-          {loss, labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
-}
-
-std::vector<Shown> judge_worth(std::span<const Worth> worth, const EffectScale& scale, double corrected_for) {
+std::vector<Shown> judge_worth(std::span<const BoundedChanges> changes, const EffectScale& scale,
+                               double corrected_for) {
   std::vector<double> p;
-  for (const Worth& one : worth) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
+  for (const BoundedChanges& one : changes) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
   p = holm(p);
-  const auto shows = [&](const BoundedMean& mean, double corrected, double smallest, double rounding) {
-    return corrected * corrected_for <= kErrorRate && mean.is_above(std::max(smallest, rounding));
-  };
+  const double least_accuracy = std::max(scale.smallest_accuracy, scale.rounding_accuracy),
+               least_loss = std::max(scale.smallest_loss, scale.rounding_loss);
+  const auto is_significant = [&](double corrected) { return corrected * corrected_for <= kErrorRate; };
   std::vector<Shown> shown;
-  for (std::size_t i = 0; i < worth.size(); ++i)
-    if (shows(worth[i].accuracy, p[2 * i], scale.smallest_accuracy, scale.rounding_accuracy))
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (is_significant(p[2 * i]) && changes[i].accuracy.is_below(-least_accuracy))
       shown.push_back(Shown::in_accuracy);
+    else if (is_significant(p[2 * i + 1]) && changes[i].capped_loss.is_above(least_loss))
+      shown.push_back(Shown::in_loss);
     else
-      shown.push_back(shows(worth[i].capped_loss, p[2 * i + 1], scale.smallest_loss, scale.rounding_loss)
-                          ? Shown::in_loss
-                          : Shown::no);
+      shown.push_back(Shown::no);
   return shown;
 }
 
-bool is_worthless(const Worth& worth, const EffectScale& scale) {
-  return worth.accuracy.is_below(scale.smallest_accuracy) && worth.capped_loss.is_below(scale.smallest_loss);
+bool is_worthless(const BoundedChanges& changes, const EffectScale& scale) {
+  return changes.accuracy.is_above(-scale.smallest_accuracy) &&
+         changes.capped_loss.is_below(scale.smallest_loss);
 }
 
 std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectScale& scale,
@@ -153,7 +143,7 @@ std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectS
   for (std::size_t i = 0; i < heads.size(); ++i) {
     HeadVerdict& verdict = verdicts[i];
     const HeadId head = heads[i].id;
-    verdict.in_pairs = has(joint.alone_or_in_pairs, head);
+    verdict.in_pairs = has(joint.worthless, head);
     for (const JointEffect& pair : joint.cancelling)
       if (has(pair.heads, head))
         verdict.names.push_back(head_name(layers, pair.heads[pair.heads[0] == head ? 1 : 0]));

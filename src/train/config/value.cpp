@@ -153,7 +153,7 @@ std::string expectation(const Field& field) {
           },
           [](const Path&) {
             return std::string(
-                "the path of a file, in UTF-8 without control characters from / on (~ is expanded, $HOME is not)");
+                "a file whose path, from / on, is UTF-8 without control characters (~ is expanded, $HOME is not)");
           },
       },
       field.kind);

@@ -75,10 +75,10 @@ Sets groups_of(Trained& trained, const EffectsReport& effects, bool restored = t
   for (std::size_t h = 0; h < zero.size(); ++h)
     if (verdicts[h].verdict == Verdict::unused) costless |= 1U << h;
   const auto worth = [&](std::uint32_t others, std::uint32_t all) {
-    return worth_of(result(others), result(all), effects.scale.bounds);
+    return bounded_changes(result(others), result(all), effects.scale.bounds);
   };
   std::vector<std::pair<std::uint32_t, std::uint32_t>> tested;  // a pair, and the head of it that stays
-  std::vector<Worth> of_tested;
+  std::vector<BoundedChanges> of_tested;
   for (std::uint32_t a = 0; a < zero.size(); ++a)
     for (std::uint32_t b = a + 1; b < zero.size(); ++b)
       for (const std::uint32_t head : {a, b}) {
@@ -93,7 +93,7 @@ Sets groups_of(Trained& trained, const EffectsReport& effects, bool restored = t
   for (std::size_t i = 0; i < tested.size(); ++i)
     if (shown[i] != Shown::no && pairs.insert(tested[i].first).second && (tested[i].first & ~costless) == 0)
       found.push_back(tested[i].first);
-  const auto is_costly = [&](const Worth& one) {
+  const auto is_costly = [&](const BoundedChanges& one) {
     return judge_worth({&one, 1}, effects.scale, static_cast<double>(kMaxGroups))[0] != Shown::no;
   };
   const std::size_t known = found.size();

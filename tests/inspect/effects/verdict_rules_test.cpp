@@ -124,7 +124,7 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
     EffectScale scale = draw_scale(draw);
     scale.bounds = {2, 1};
     const double factor = draw.of({1, 3, 10, 20, 500});
-    std::vector<Worth> worth;
+    std::vector<BoundedChanges> worth;
     for (std::size_t k = 1 + draw.random() % 3; k > 0; --k) {
       std::vector<SequenceResult> before(200), after(200);
       for (std::size_t i = 0; i < before.size(); ++i) {
@@ -135,24 +135,25 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
       const double loss = draw.of({0, 0.1, 0.5, 2});
       for (std::size_t i = 0; i < lost; ++i) after[i].correct = 0;
       for (std::size_t i = 0; i < 40; ++i) after[i].capped_loss = loss;
-      worth.push_back(worth_of(before, after, scale.bounds));
-      CHECK_THAT(worth.back().accuracy.mean(), WithinAbs(static_cast<double>(lost) / 200, 1e-12));
+      worth.push_back(bounded_changes(before, after, scale.bounds));
+      CHECK_THAT(worth.back().accuracy.mean(), WithinAbs(-static_cast<double>(lost) / 200, 1e-12));
       CHECK_THAT(worth.back().capped_loss.mean(), WithinAbs(loss / 5, 1e-12));
     }
     std::vector<double> p;
-    for (const Worth& one : worth) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
+    for (const BoundedChanges& one : worth) p.insert(p.end(), {one.accuracy.p(), one.capped_loss.p()});
     const std::vector<Shown> shown = judge_worth(worth, scale, factor);
     for (std::size_t i = 0; i < worth.size(); ++i) {
-      const auto counts_as = [&](const BoundedMean& mean, double smallest, double rounding) {
-        const double low = mean.interval().low;
-        return is_rejected(p, mean.p(), factor) && low > smallest && low > rounding;
+      const auto counts_as = [&](double p_of, double low, double smallest, double rounding) {
+        return is_rejected(p, p_of, factor) && low > smallest && low > rounding;
       };
-      const bool right = counts_as(worth[i].accuracy, scale.smallest_accuracy, scale.rounding_accuracy),
-                 sure = counts_as(worth[i].capped_loss, scale.smallest_loss, scale.rounding_loss);
+      const BoundedMean &accuracy = worth[i].accuracy, &loss = worth[i].capped_loss;
+      const bool right = counts_as(accuracy.p(), -accuracy.interval().high, scale.smallest_accuracy,
+                                   scale.rounding_accuracy),
+                 sure = counts_as(loss.p(), loss.interval().low, scale.smallest_loss, scale.rounding_loss);
       REQUIRE(shown[i] == (right ? Shown::in_accuracy : sure ? Shown::in_loss : Shown::no));
       ++counts[static_cast<std::size_t>(shown[i])];
-      const bool worthless = worth[i].accuracy.interval().high < scale.smallest_accuracy &&
-                             worth[i].capped_loss.interval().high < scale.smallest_loss;
+      const bool worthless =
+          -accuracy.interval().low < scale.smallest_accuracy && loss.interval().high < scale.smallest_loss;
       REQUIRE(is_worthless(worth[i], scale) == worthless);
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "engine/core/portable_math.h"
@@ -40,7 +41,7 @@ class WeightedSum {
       log -= term.count * portable::log(1 - s_ * term.a);
       term.a /= (1 - s_ * term.a) * spread_;  // of the integrand, in units of the spread
     }
-    const double integral = (log < -700 ? 0 : portable::exp(log)) * along_line() / 3.14159265358979323846;
+    const double integral = (log < -700 ? 0 : portable::exp(log)) * along_line() / std::numbers::pi;
     return std::clamp(s_ < 0 ? -integral : 1 - integral, 0.0, 1.0);
   }
 
