@@ -132,7 +132,7 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
         before[i].correct = after[i].correct = 1;
       }
       const auto lost = static_cast<std::size_t>(draw.of({0, 4, 8, 10, 11, 12, 60}));
-      const double loss = draw.of({0, 0.1, 0.5, 2});
+      const double loss = draw.of({0, 0.1, 0.5, 0.7, 2});
       for (std::size_t i = 0; i < lost; ++i) after[i].correct = 0;
       for (std::size_t i = 0; i < 40; ++i) after[i].capped_loss = loss;
       worth.push_back(bounded_changes(before, after, scale.bounds));
