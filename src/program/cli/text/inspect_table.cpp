@@ -6,6 +6,7 @@
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/text_table.h"
 #include "thimble/inspect/inspect.h"
+#include "train/files/text/format.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {
@@ -133,8 +134,8 @@ std::string chance_text(const InspectReport& report) {
 std::string verdict_note(const InspectReport& report) {
   const EffectScale& scale = report.scale;
   if (!scale.has_smallest())
-    return fmt::format("No effects of interest: a constant answer is always right on {} test sequence{}.",
-                       report.baseline.sequences, report.baseline.sequences == 1 ? "" : "s");
+    return fmt::format("No effects of interest: a constant answer is always right on {}.",
+                       counted(report.baseline.sequences, "test sequence"));
   std::string text = fmt::format(
       "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), intervals are not.",
       100 * scale.smallest_accuracy,
@@ -142,12 +143,12 @@ std::string verdict_note(const InspectReport& report) {
                                             scale.smallest_loss, scale.bounds.loss_cap)
                               : "");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())
-    text += fmt::format(" Ablated together: {} pair{}, on {} sequences{}.", joint.pairs.size(),
-                        joint.pairs.size() == 1 ? "" : "s", joint.sequences,
-                        joint.tested == 0 ? ""
-                                          : fmt::format("; {} larger group{}, on {}{}", joint.tested,
-                                                        joint.tested == 1 ? "" : "s", joint.group_sequences,
-                                                        joint.exact ? "" : ", not all of them"));
+    text += fmt::format(
+        " Ablated together: {}, on {}{}.", counted(static_cast<std::int64_t>(joint.pairs.size()), "pair"),
+        counted(joint.sequences, "sequence"),
+        joint.tested == 0 ? ""
+                          : fmt::format("; {}, on {}{}", counted(joint.tested, "larger group"),
+                                        joint.group_sequences, joint.exact ? "" : ", not all of them"));
   return text;
 }
 
