@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "catch.h"
 #include "thimble/train/file.h"
 #include "train/files/temporary_directory.h"
