@@ -3,6 +3,7 @@
 
 #include "thimble/inspect/array_sites.h"
 #include "thimble/inspect/arrays.h"
+#include "thimble/inspect/cells.h"
 #include "thimble/inspect/checkpoint_series.h"
 #include "thimble/inspect/circuits.h"
 #include "thimble/inspect/edges.h"

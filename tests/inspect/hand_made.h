@@ -79,6 +79,10 @@ class Maker {
       set(layer_ + ".self_attn.out_proj.weight", 2 * to(t) + 1, column, -weight);
     }
   }
+  // Makes the value of a token zero.
+  void forget_token(std::int64_t t) {
+    set(layer_ + ".self_attn.in_proj_weight", 2 * channels_ + head_ * number_ + t, 2 * token(t), 0);
+  }
   void copy_token_to_answer(double weight = 1) {
     copy_token([this](std::int64_t t) { return answer(t); }, weight);
   }
@@ -201,6 +205,7 @@ inline HandMade uniform() {
                 }};
   made.config.model.output.per = OutputPer::sequence;
   made.config.model.output.pooling = Pooling::first;
+  made.config.data.test = 120;  // of each sequence one query counts
   return made;
 }
 

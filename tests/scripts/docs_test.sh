@@ -124,6 +124,7 @@ for page in "${pages[@]}"; do
       cmake\ * | ctest\ * | build/bench/* | *' NAME'*) presets_exist "$command" || fail "no such preset" ;;
       mpirun\ *) command=${command#mpirun -n 16 } && run ;;
       build/cluster/*) presets_exist "$command" || fail "no such preset" ;;  # run by sweep_cluster_test.sh
+      build/release/tests/*) presets_exist "$command" || fail "no such preset" ;;  # run by a test of that name
       *) run ;;
     esac
   done < <(parts "$page")

@@ -258,7 +258,7 @@ def check_patching():
 
 
 def check_compare():
-    """Overlaps of heads, the best assignment, and chance from three models that were never trained."""
+    """Overlaps of heads, the best assignment, and chance from 19 models that were never trained."""
     compared = report("compare", "compare", "run", "other", "--sequences", 100)
     lines = test[0]
     one, two = passes(final, lines), passes(load(work / "other/checkpoints/final.safetensors"), lines)
@@ -274,10 +274,12 @@ def check_compare():
 
     everywhere = [(n, n) for n in range(len(lines))]
     shared, apart = overlaps(two, everywhere), overlaps(two, [(n, same_length[n]) for n in elsewhere])
-    chance = sum(overlaps(passes(frozen(FIRST_UNTRAINED + k), lines), everywhere).max(1) for k in range(3)) / 3
+    best = numpy.array([shared.max(1)] + [overlaps(passes(frozen(FIRST_UNTRAINED + k), lines), everywhere).max(1) for k in range(19)])
+    mean, sd = best.mean(0), best.std(0, ddof=1)
+    chance = mean + sd * ((best[1:] - mean) / sd).max()
     assigned = max(itertools.permutations(range(len(ALL))), key=lambda p: shared[range(len(ALL)), p].sum())
     queries = lambda chosen: sum(len(lines[n]) for n in chosen if len(lines[n]) > 1)
-    compared.same("heads/0", {"sequences": len(lines), "elsewhere_sequences": len(elsewhere), "chance_models": 3})
+    compared.same("heads/0", {"sequences": len(lines), "elsewhere_sequences": len(elsewhere), "chance_models": 19})
     for i, j in enumerate(assigned):
         matched = shared[i, j] > chance[i]
         compared.same(f"heads/0/matches/{i}", {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,14 +65,18 @@ struct EdgeEffect {
       0;  // edge attribution patching: the first-order estimate of the same (Syed et al. 2023)
 };
 
-// A set of edges; the others carry the contributions of the corrupted input.
+// A set of edges; the others carry the contributions of the corrupted input. One half of the pairs chose the order in which
+// edges go; all numbers are of the other one.
 struct Circuit {
   std::vector<std::size_t> edges;
-  double kept = 1;  // faithfulness: the share of the logit difference that remains
+  std::int64_t pairs = 0;
+  double kept = 1;                   // faithfulness: the share of the logit difference that remains
+  std::optional<Interval> interval;  // of that, approximate
   double left = 0;  // the share that remains when instead the edges of the circuit are corrupted
-  // Completeness (Wang et al. 2022): the largest |kept by circuit without K - kept by model without K| over
-  // random halves K of the circuit and the whole circuit.
+  // Completeness (Wang et al. 2022): the largest |kept by circuit without K - kept by model without K| over `tried` sets K of
+  // edges of the circuit: the whole circuit, random halves, and from the worst of these on whatever is worse by one edge.
   double incompleteness = 0;
+  std::int64_t tried = 0;
   // Random circuits of as many edges.
   std::int64_t random = 0;
   double random_mean = 0, random_best = 0, random_left = 0;  // kept: mean and best; left: mean

@@ -113,6 +113,9 @@ struct BoundedChanges {
   BoundedMean accuracy, capped_loss;
 };
 
+// Returns the mean loss of an answer, 0 without one.
+double loss_of(const EvalResult&, double SequenceResult::*of = &SequenceResult::capped_loss);
+
 // Return the change from `before` to `after`, the results of the same sequences.
 BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                                const AnswerBounds&);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "thimble/inspect/cells.h"
 #include "thimble/inspect/checkpoint_series.h"
 #include "thimble/inspect/circuits.h"
 #include "thimble/inspect/effects.h"
@@ -28,6 +29,7 @@ struct HeadReport {
   PositionMeans mean_weights;     // (queries, keys)
   HeadEffects effects;            // with the head's id
   HeadCircuits circuits;
+  std::optional<CellEffect> cells{};  // of its pattern, if it was tested
   Label label;
 };
 

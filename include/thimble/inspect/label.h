@@ -2,22 +2,17 @@
 // the verdict on its effect.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "thimble/inspect/cells.h"
 #include "thimble/inspect/patterns.h"
 #include "thimble/inspect/scores.h"
 #include "thimble/inspect/verdict.h"
 
 namespace thimble {
-
-// A head without a pattern of patterns.h is uniform when its normalized entropy is at least kUniformEntropy
-// and at most kUniformShare as far from 1 as at initialization. Untrained heads are nearly uniform, so no
-// head is called uniform where its value at initialization is unknown.
-inline constexpr double kUniformEntropy = 0.99;
-inline constexpr double kUniformShare = 0.25;
 
 struct Label {
   std::string name;  // "mirror", "previous token", "offset -3", "position 0", ...; "" without a pattern
@@ -26,9 +21,11 @@ struct Label {
   std::vector<HeadId> group{};  // of a backup, the other heads of its group
 };
 
-// Labels a head from all its scores, with at_init where it is known, its zero ablation, and the verdict on its
-// effects. A head that costs nothing is redundant if it has a pattern, and unused otherwise; no head has a
-// label on too few queries, or in a model that is no better than chance.
-Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects);
+// Labels a head from all its scores, with at_init where it is known, its zero ablation, the verdict on its effects, and
+// the test of its pattern, see pattern_of. A head that changes something has the name of a pattern only if the cells of
+// the pattern carry its effect. A head that costs nothing is redundant if it has a pattern, and unused otherwise; no head
+// has a label on too few queries, or in a model that is no better than chance.
+Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
+                 const std::optional<CellEffect>& cells = {});
 
 }  // namespace thimble

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thimble/inspect/scores.h"
 
@@ -36,13 +37,29 @@ struct FoundPattern {
   std::string name;     // "induction", "offset -15", "task target (agent)"; empty: there is none
   std::string numbers;  // "79 % of its attention (chance 8 %, matched 12 %), 75 % where ..."
   std::string_view score;
-  std::int64_t eligible = 0;  // queries, on the usual or the varied examples, whichever is less
+  std::int64_t eligible = 0;         // queries, on the usual or the varied examples, whichever is less
+  std::optional<std::int64_t> at{};  // the best k, of an offset or a position
+  std::string_view kind{};           // of a task target, where it names one
 };
 
 // Finds the pattern that names a head from all its scores, see kPatternMargin and kAmbiguous, among those
 // with at least `queries` eligible queries. A task target of several kinds is named after its kind if the
 // head has the pattern for one kind only. Without varied examples there is no pattern of content.
 FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries = kEnoughQueries);
+
+// Returns that pattern, or else "uniform": a normalized entropy of at least kUniformEntropy that is at most kUniformShare as
+// far from 1 as at initialization. Untrained heads are nearly uniform, so no head is called uniform where its value at
+// initialization is unknown.
+inline constexpr double kUniformEntropy = 0.99;
+inline constexpr double kUniformShare = 0.25;
+FoundPattern pattern_of(std::span<const HeadScore> scores);
+
+// Returns the patterns whose cells decide what such a pattern is called: itself, or of a task target with several kinds that
+// of all of them, and then each.
+std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores);
+
+// Returns the pattern that a head has on the usual examples, but not on varied ones.
+FoundPattern find_unconfirmed(std::span<const HeadScore> scores);
 
 // Returns the score whose pattern names a head, see kAmbiguous; null when no strength is known.
 // strength_of(score), of scores with a pattern, returns nullopt for one that is excluded.

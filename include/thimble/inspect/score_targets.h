@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -50,8 +51,9 @@ class ScoreTargets {
   // The targets that the task states; duplicates count once.
   struct TaskTargets {
     std::span<const Dataset::Alignment> alignments{};
-    std::span<const Dataset::Alignment> candidates{};  // none: there is no same_class baseline
-    std::size_t kinds = 0;                             // of alignments
+    std::span<const Dataset::Alignment> candidates{};    // none: there is no same_class baseline
+    std::size_t kinds = 0;                               // of alignments
+    std::optional<std::vector<std::int64_t>> queries{};  // ascending, that count; without: all
   };
 
   // tokens: the sequence without padding. special_tokens: see special_tokens(TaskConfig). Throws ShapeError
@@ -71,8 +73,11 @@ class ScoreTargets {
   std::int64_t visible(std::int64_t query) const {
     return visibility_ == Visibility::earlier ? query + 1 : keys_;
   }
-  // Returns the first query that can attend to the key.
-  std::int64_t first_query(std::int64_t key) const { return visibility_ == Visibility::earlier ? key : 0; }
+  // Returns whether a query counts, and how many of those that can attend to a key do.
+  bool counts(std::int64_t query) const { return counting_from(query) > counting_from(query + 1); }
+  std::int64_t queries_of(std::int64_t key) const {
+    return counting_from(visibility_ == Visibility::earlier ? key : 0);
+  }
   // By ContentScore, and then by kind.
   const std::vector<Sum>& sums() const { return sums_; }
 
@@ -83,10 +88,12 @@ class ScoreTargets {
   void add_task(const TaskTargets&);
   std::int64_t add(Sum& sum, std::int64_t query, std::span<const std::int64_t> keys) const;
   void add_other_queries(Sum& sum) const;
+  std::int64_t counting_from(std::int64_t query) const { return counting_[static_cast<std::size_t>(query)]; }
 
   std::int64_t queries_, keys_;
   Visibility visibility_;
   std::vector<std::int32_t> tokens_;
+  std::vector<std::int64_t> counting_;  // how many queries count, from each one on
   std::vector<Sum> sums_;
 };
 
@@ -95,7 +102,7 @@ class ScoreTargets {
 class TargetCounts {
  public:
   struct Group {
-    std::int64_t sequences = 0;
+    std::vector<std::int64_t> sequences;            // in which each query counts
     std::vector<std::vector<std::uint32_t>> cells;  // by score: (queries, keys); empty: no targets
   };
 

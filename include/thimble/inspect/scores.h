@@ -3,7 +3,9 @@
 //
 // A[i,j] is the weight of query i on key j, x the tokens, n <= T the length of a sequence without padding,
 // V(i) the keys visible to query i: 0 .. i with a causal mask, otherwise 0 .. n-1. A query is eligible where
-// the score is defined; means are over all eligible queries of all sequences.
+// the score is defined, and where it counts (ScoreTargets): in the last block before the output that are the queries with a
+// label, or the pooled one, as no other output of its heads can reach the loss; elsewhere, and before a mean over positions,
+// all. Means are over all eligible queries of all sequences.
 //
 // In cross-attention the queries are positions of the target and the keys, x and n those of the source.
 // Scores that compare position numbers stay defined, and the task's target is the alignment (Bahdanau et al.
@@ -185,7 +187,7 @@ class HeadScorer {
   void add_content(Mean&, const ScoreTargets& targets, std::size_t score, std::span<const double> weights,
                    const TargetCounts::Group*) const;
   Positions positions() const;
-  void add_positions(Positions&, std::int64_t queries, std::int64_t keys, double count) const;
+  void add_positions(Positions&, std::int64_t keys, const std::vector<double>& counts) const;
   HeadScore positional_share() const;
   double same_tokens(std::int64_t position, double queries) const;
   std::int64_t visible(std::int64_t query, std::int64_t keys) const {
@@ -203,6 +205,9 @@ class HeadScorer {
   double mirror_ = 0, entropy_ = 0;  // summed
   std::int64_t entropy_queries_ = 0;
   std::vector<Mean> content_ = std::vector<Mean>(ScoreTargets::kScores);  // by ContentScore, then by kind
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>>
+      counted_;                          // sequences by size and query
+  std::vector<double> counted_weights_;  // as the sums of weights_, of the queries that count; empty: all do
 };
 
 // Returns the first score of a name, a copy if the scores are a temporary. Throws Error when there is none.

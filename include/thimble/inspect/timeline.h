@@ -32,9 +32,10 @@ struct HeadSnapshot {
   struct Head {
     HeadId id;
     ScoresByName scores;
-    std::string attention{};              // name of the layer, "cross.0"; empty in an encoder-only model
-    ScoresByName chance{}, attainable{};  // of a head with an attention; otherwise the step has them
-    CountsByName eligible{};              // queries that each score is a mean over; missing: unknown
+    std::string attention{};  // name of the layer, "cross.0"; empty in an encoder-only model
+    ScoresByName chance{},
+        attainable{};         // of a head that differs from the first; otherwise the step has them
+    CountsByName eligible{};  // queries that each score is a mean over; missing: unknown
   };
   std::int64_t step = 0;
   double loss = 0;                  // nats

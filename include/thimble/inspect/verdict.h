@@ -78,6 +78,9 @@ struct HeadVerdict {
   std::vector<HeadId> group{};       // of a backup, the other heads of its group
   std::vector<std::string> names{};  // of the group; of an important head, of those that it cancels
   Effect worth{};                    // of a backup, of ablating it where its group is ablated
+
+  // Whether what the head does raises the measure that decided: accuracy, unless it is harmful, or the loss if it is.
+  bool is_rise() const { return in_loss == (verdict == Verdict::harmful); }
 };
 
 // Returns the largest cost of an ablation in units of the smallest effect of interest: the loss of accuracy

@@ -205,7 +205,7 @@ class Run final : public lab::Session, private TrainObserver {
   }
 
   Json scores(const Json& at) override {
-    require_heads(config_.model);
+    require_weights(config_.model);
     return head_log()(weights(at));
   }
 

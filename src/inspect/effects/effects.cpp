@@ -1,5 +1,6 @@
 #include "thimble/inspect/effects.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -8,6 +9,15 @@
 #include "thimble/train/json.h"
 
 namespace thimble {
+
+double loss_of(const EvalResult& result, double SequenceResult::*of) {
+  double sum = 0, labels = 0;
+  for (const SequenceResult& sequence : result.per_sequence) {
+    sum += sequence.*of;
+    labels += static_cast<double>(sequence.labeled);
+  }
+  return sum / std::max(1.0, labels);
+}
 
 BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                                const AnswerBounds& bounds) {

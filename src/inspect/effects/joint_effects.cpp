@@ -150,11 +150,11 @@ class JointMeasurement {
       effect = {{heads_[pair[0]], heads_[pair[1]]},
                 loss_of(*both, &SequenceResult::loss) - loss_of(whole, &SequenceResult::loss),
                 both->accuracy - whole.accuracy,
-                capped_loss(*both) - capped_loss(whole)};
+                loss_of(*both) - loss_of(whole)};
       for (const std::size_t k : {0, 1}) {
         const std::size_t head = pair[k], other = pair[1 - k];
         effect.worth_accuracy[k] = alone[other]->accuracy - both->accuracy;
-        effect.worth_loss[k] = capped_loss(*both) - capped_loss(*alone[other]);
+        effect.worth_loss[k] = loss_of(*both) - loss_of(*alone[other]);
         if (verdicts_[head].verdict != Verdict::unused) continue;
         tested.push_back({pair, head, other, both});
         changes.push_back(
@@ -189,20 +189,6 @@ class JointMeasurement {
 
   Effect effect_of(const EvalResult& before, const EvalResult& after) const {
     return effect_between(before.per_sequence, after.per_sequence, effects_.scale.bounds);
-  }
-
-  // Returns the mean loss or capped loss of an answer.
-  static double loss_of(const EvalResult& result, double SequenceResult::*of) {
-    double sum = 0, labels = 0;
-    for (const SequenceResult& sequence : result.per_sequence) {
-      sum += sequence.*of;
-      labels += static_cast<double>(sequence.labeled);
-    }
-    return sum / std::max(1.0, labels);
-  }
-
-  static double capped_loss(const EvalResult& result) {
-    return loss_of(result, &SequenceResult::capped_loss);
   }
 
   std::vector<std::size_t> heads_of(const HeadSet& set) const {

@@ -31,6 +31,25 @@ std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths
   return partner;
 }
 
+Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) {
+  const std::int64_t time = all.shape()[1], width = all.shape()[2];
+  Tensor means({time, width});
+  std::vector<double> sum(static_cast<std::size_t>(width));
+  for (std::int64_t t = 0; t < time; ++t) {
+    std::ranges::fill(sum, 0);
+    double count = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (t >= lengths[i]) continue;
+      const Real* row = all.matrix().row(static_cast<std::int64_t>(i) * time + t);
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(row[c]);
+      ++count;
+    }
+    for (std::size_t c = 0; c < sum.size(); ++c)
+      means.matrix().row(t)[c] = static_cast<Real>(sum[c] / std::max(1.0, count));
+  }
+  return means;
+}
+
 namespace {
 
 // Stores |<z_h, dL/dz_h>| of every sequence in scores[layer * heads + head][sequence].
@@ -77,26 +96,6 @@ class Sensitivity : public ChunkHooks {
   const Chunk* chunk_ = nullptr;
   std::vector<std::vector<Var>> outputs_;  // by layer; one for all positions, or one for each
 };
-
-// Returns the mean (T, columns) of rows (sequences, T, columns) over the sequences that have the position.
-Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths) {
-  const std::int64_t time = all.shape()[1], width = all.shape()[2];
-  Tensor means({time, width});
-  std::vector<double> sum(static_cast<std::size_t>(width));
-  for (std::int64_t t = 0; t < time; ++t) {
-    std::ranges::fill(sum, 0);
-    double count = 0;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-      if (t >= lengths[i]) continue;
-      const Real* row = all.matrix().row(static_cast<std::int64_t>(i) * time + t);
-      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(row[c]);
-      ++count;
-    }
-    for (std::size_t c = 0; c < sum.size(); ++c)
-      means.matrix().row(t)[c] = static_cast<Real>(sum[c] / std::max(1.0, count));
-  }
-  return means;
-}
 
 class Measurement {
  public:

@@ -15,6 +15,9 @@ inline namespace THIMBLE_PRECISION {
 // the next one. A sequence of unique length gets itself.
 std::vector<std::int64_t> resampling_pairs(std::span<const std::int32_t> lengths, std::uint64_t seed);
 
+// Returns the means (T, columns) of rows (sequences, T, columns), over the sequences that have the position.
+Tensor position_means(const Tensor& all, std::span<const std::int32_t> lengths);
+
 // Measures all effects, in 15 + layers (1 + 4 heads) passes without gradients and one with gradients. Random
 // draws depend on the config's seed. Cumulative ablation is in order of increasing normalized importance; of
 // equal heads the first goes first. smallest_effect is a share of the way from chance to perfect, see

@@ -45,11 +45,16 @@ class EdgeMeasurement {
     return result;
   }
 
-  // Returns the share of the logit difference that is left with these edges patched.
-  double kept(const EdgeSet& removed) {
-    if (std::ranges::find(removed, true) == removed.end()) return 1;
-    return 1 - total_of(changes(removed)) / total_of(totals_);
+  // Returns the share of the logit difference that is left with these edges patched, and its interval.
+  PatchEffect kept_effect(const EdgeSet& removed) {
+    const bool none = std::ranges::find(removed, true) == removed.end();
+    PatchEffect effect =
+        patch_effects({none ? std::vector<double>(totals_.size()) : changes(removed)}, totals_)[0];
+    effect.effect = 1 - effect.effect;
+    if (effect.interval) effect.interval = {1 - effect.interval->high, 1 - effect.interval->low};
+    return effect;
   }
+  double kept(const EdgeSet& removed) { return kept_effect(removed).effect; }
 
   std::vector<PatchEffect> exact_effects() {
     ProgressCounter progress("patching edges", static_cast<double>(graph_.edges.size()));
@@ -75,8 +80,42 @@ class EdgeMeasurement {
     return sums;
   }
 
-  Circuit find_circuit(const std::vector<std::size_t>& by_effect, double keep) {
-    return describe(removable(by_effect, keep));
+  // Returns all edges in the order in which they go: by their effect, the least first, while the rest keeps the share, and
+  // again until none can be removed; then the rest.
+  std::vector<std::size_t> removal_order(std::vector<std::size_t> by_effect, double keep) {
+    std::ranges::reverse(by_effect);
+    ProgressCounter progress("finding the circuit", static_cast<double>(by_effect.size()));
+    EdgeSet removed(by_effect.size());
+    std::vector<std::size_t> order;
+    for (bool first = true, again = true; again; first = false) {
+      again = false;
+      for (const std::size_t e : by_effect) {
+        if (first) progress.advance();
+        if (removed[e]) continue;
+        removed[e] = true;
+        if (kept(removed) < keep) {
+          removed[e] = false;
+          continue;
+        }
+        again = true;
+        order.push_back(e);
+      }
+    }
+    std::ranges::copy_if(by_effect, std::back_inserter(order), [&](std::size_t e) { return !removed[e]; });
+    return order;
+  }
+
+  // Removes edges in this order, down to the last circuit before the first that is not shown to keep the share.
+  Circuit find_circuit(const std::vector<std::size_t>& order, double keep) {
+    EdgeSet removed(order.size());
+    for (const std::size_t e : order) {
+      removed[e] = true;
+      const PatchEffect effect = kept_effect(removed);
+      if ((effect.interval ? effect.interval->low : effect.effect) >= keep) continue;
+      removed[e] = false;
+      break;
+    }
+    return describe(removed);
   }
 
  private:
@@ -97,35 +136,49 @@ class EdgeMeasurement {
     return set;
   }
 
-  // Removes edges, the least effect first, while the rest keeps the share.
-  EdgeSet removable(const std::vector<std::size_t>& by_effect, double keep) {
-    ProgressCounter progress("finding the circuit", static_cast<double>(by_effect.size()));
-    EdgeSet removed(by_effect.size());
-    for (bool first = true, again = true; again; first = false) {
+  // Returns how much worse the circuit without a set is, or better, than the model without it.
+  double gap(const EdgeSet& removed, const EdgeSet& set) {
+    EdgeSet both = removed;
+    for (std::size_t e = 0; e < set.size(); ++e) both[e] = both[e] || set[e];
+    return std::abs(kept(both) - kept(set));
+  }
+
+  // Sets the incompleteness: tries the given sets, and then from the worst of them on those with one edge more or less.
+  void find_incompleteness(Circuit& circuit, const EdgeSet& removed, const std::vector<EdgeSet>& sets,
+                           ProgressCounter& progress) {
+    EdgeSet worst;
+    const auto is_worse = [&](const EdgeSet& set) {
+      ++circuit.tried;
+      progress.advance();
+      const double found = gap(removed, set);
+      if (found <= circuit.incompleteness && !worst.empty()) return false;
+      circuit.incompleteness = found;
+      worst = set;
+      return true;
+    };
+    for (const EdgeSet& set : sets) is_worse(set);
+    for (bool again = true; again;) {
       again = false;
-      for (auto e = by_effect.rbegin(); e != by_effect.rend(); ++e) {
-        if (first) progress.advance();
-        if (removed[*e]) continue;
-        removed[*e] = true;
-        if (kept(removed) >= keep)
-          again = true;
-        else
-          removed[*e] = false;
+      for (const std::size_t e : circuit.edges) {
+        EdgeSet set = worst;
+        set[e] = !set[e];
+        if (circuit.tried == kTriedSets) return;
+        again |= is_worse(set);
       }
     }
-    return removed;
   }
 
   Circuit describe(const EdgeSet& removed) {
-    Circuit circuit{.edges = {}, .kept = kept(removed)};
+    const PatchEffect effect = kept_effect(removed);
+    Circuit circuit{.edges = {}, .pairs = effect.pairs, .kept = effect.effect, .interval = effect.interval};
     for (std::size_t e = 0; e < removed.size(); ++e)
       if (!removed[e]) circuit.edges.push_back(e);
     circuit.left = kept(complement(removed));
     circuit.random = kRandomCircuits;
-    circuit.incompleteness = std::abs(circuit.left - kept(EdgeSet(removed.size(), true)));
     std::vector<std::size_t> all(removed.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    ProgressCounter progress("measuring random circuits", kRandomCircuits);
+    std::vector<EdgeSet> sets{complement(removed)};
+    ProgressCounter progress("measuring random circuits", kRandomCircuits + kTriedSets);
     constexpr auto kDraws = static_cast<std::uint32_t>(kRandomCircuits);
     for (std::uint32_t k = 0; k < kDraws; ++k) {
       const EdgeSet random = draw(all, circuit.edges.size(), k);
@@ -133,12 +186,10 @@ class EdgeMeasurement {
       circuit.random_mean += of_random / kRandomCircuits;
       circuit.random_best = k == 0 ? of_random : std::max(circuit.random_best, of_random);
       circuit.random_left += kept(random) / kRandomCircuits;
-      const EdgeSet half = draw(circuit.edges, (circuit.edges.size() + 1) / 2, kDraws + k);
-      EdgeSet both = removed;
-      for (std::size_t e = 0; e < half.size(); ++e) both[e] = both[e] || half[e];
-      circuit.incompleteness = std::max(circuit.incompleteness, std::abs(kept(both) - kept(half)));
+      sets.push_back(draw(circuit.edges, (circuit.edges.size() + 1) / 2, kDraws + k));
       progress.advance();
     }
+    find_incompleteness(circuit, removed, sets, progress);
     return circuit;
   }
 
@@ -205,18 +256,27 @@ double correlation_of(const std::vector<EdgeEffect>& effects) {
 
 }  // namespace
 
-EdgesReport measure_edges(PairRunner& runner, std::uint64_t seed, double keep) {
-  EdgesReport report{.pairs = runner.pairs(),
-                     .graph = EdgeGraph(runner.model().config()),
+EdgesReport measure_edges(PairRunner& all, PairRunner& choosing, PairRunner& measuring, std::uint64_t seed,
+                          double keep) {
+  EdgesReport report{.pairs = all.pairs(),
+                     .graph = EdgeGraph(all.model().config()),
                      .effects = {},
                      .keep = keep,
                      .circuit = {}};
-  EdgeMeasurement measurement(runner, report.graph, seed);
-  const std::vector<PatchEffect> exact = measurement.exact_effects();
-  const std::vector<double> attributions = measurement.attributions();
-  for (std::size_t e = 0; e < exact.size(); ++e) report.effects.push_back({exact[e], attributions[e]});
+  const auto effects_of = [](EdgeMeasurement& of) {
+    std::vector<EdgeEffect> effects;
+    for (const PatchEffect& effect : of.exact_effects()) effects.push_back({effect, 0});
+    return effects;
+  };
+  EdgeMeasurement of_order(choosing, report.graph, seed);
+  report.effects = effects_of(of_order);
+  const std::vector<std::size_t> order = of_order.removal_order(report.by_effect(), keep);
+  report.circuit = EdgeMeasurement(measuring, report.graph, seed).find_circuit(order, keep);
+  EdgeMeasurement of_all(all, report.graph, seed);
+  report.effects = effects_of(of_all);
+  const std::vector<double> attributions = of_all.attributions();
+  for (std::size_t e = 0; e < attributions.size(); ++e) report.effects[e].attribution = attributions[e];
   report.correlation = correlation_of(report.effects);
-  report.circuit = measurement.find_circuit(report.by_effect(), keep);
   return report;
 }
 

@@ -39,9 +39,12 @@ template <>
 EdgesReport run_edges<Real>(const ModelSource& model, std::int64_t pairs) {
   (void)EdgeGraph(model.config.model);  // throws before any work for a model without edges
   Evaluator evaluator(model.config, *model.open());
-  const std::vector<InputPair> all = select_pairs(evaluator, pairs);
-  PairRunner runner(evaluator, all);
-  return measure_edges(runner, model.config.train.seed);
+  const std::vector<InputPair> drawn = select_pairs(evaluator, pairs);
+  std::vector<InputPair> halves[2];
+  for (std::size_t i = 0; i < drawn.size(); ++i) halves[i % 2].push_back(drawn[i]);
+  if (halves[1].empty()) halves[1] = halves[0];
+  PairRunner all(evaluator, drawn), choosing(evaluator, halves[0]), measuring(evaluator, halves[1]);
+  return measure_edges(all, choosing, measuring, model.config.train.seed);
 }
 
 }  // namespace thimble

@@ -9,13 +9,30 @@
 
 namespace thimble {
 
+namespace {
+
+// Returns whether the log counts all queries of the last block, as versions before 0.4 did, where only those with a label can
+// reach the loss.
+bool counts_all_queries(const InspectReport& report) {
+  if (report.timeline.steps.empty() || report.timeline.steps.back().heads.empty()) return false;
+  const HeadSnapshot& step = report.timeline.steps.back();
+  const auto logged = step.heads.back().eligible.find("distance");
+  return find_score(report.heads.back().scores, "distance").eligible == report.baseline.labels &&
+         logged != step.heads.back().eligible.end() && logged->second != step.labels;
+}
+
+}  // namespace
+
 InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
-  require_heads(model.config.model);
+  require_weights(model.config.model);
   InspectReport report =
       with_precision(model.config, [&]<class R>() { return run_inspection<R>(model, options); });
   if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
   for (const HeadReport& head : report.heads)
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
+  if (counts_all_queries(report))
+    report.timeline.remarks.emplace_back(
+        "the log of heads was written before thimble 0.4: scores of the last block count all queries, not only those that can reach the loss");
   if (options.page) report.series = read_checkpoint_series(model, kSeriesExamples, report.timeline.remarks);
   return report;
 }
@@ -64,6 +81,7 @@ Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers,
                {"verdict", verdict_name(head.label.verdict)},
                {"group", Json::array()},
                {"sentence", head.label.sentence},
+               {"cells", head.cells ? to_json(*head.cells) : Json()},
                {"scores", to_json(head.scores)},
                {"ablation", to_json(head.effects)},
                {"importance", to_json(head.effects.importance)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "inspect/cells/measure_cells.h"
 #include "inspect/circuits/circuit_observer.h"
 #include "inspect/circuits/logit_lens.h"
 #include "inspect/effects/joint_effects.h"
@@ -27,7 +28,8 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
 
   // Observed passes count twice, for the work of the observers.
   ProgressCounter progress("analyzing heads", effect_passes(evaluator) + joint_passes(evaluator) +
-                                                  lens_passes(evaluator) + 4 * evaluator.observe_cost());
+                                                  lens_passes(evaluator) + 4 * evaluator.observe_cost() +
+                                                  cell_passes(evaluator));
   evaluator.report_to(progress);
   EffectsReport effects = measure_effects(evaluator, options.smallest_effect);
   report.joint = measure_joint_effects(evaluator, effects);
@@ -51,12 +53,16 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
     evaluator.observe(varied.emplace(evaluator, true));
     evaluator.select(Split::test, options.sequences);
   }
+  const std::span<Real> values = evaluator.model().parameters().values();
+  const std::vector<Real> weights(values.begin(), values.end());
   evaluator.model().init(model.config.train.seed);
   evaluator.observe(initial);
+  std::ranges::copy(weights, values.begin());
   progress.advance(evaluator.observe_cost());
 
   const std::vector<HeadVerdict> verdicts =
       judge(effects.heads, effects.scale, report.joint, evaluator.model().attention_layers());
+  std::vector<std::vector<FoundPattern>> patterns(effects.heads.size());
   for (std::size_t i = 0; i < effects.heads.size(); ++i) {
     HeadReport& head = report.heads.emplace_back();
     head.scores = trained.scores(i);
@@ -65,7 +71,15 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
     head.mean_weights = trained.heads()[i].weights().means();
     head.effects = effects.heads[i];
     head.circuits = std::move(circuits.heads[i]);
-    head.label = label_head(head.scores, head.effects.zero, verdicts[i]);
+    if (const FoundPattern found = pattern_of(head.scores); !found.name.empty())
+      patterns[i] = alternatives(found, head.scores);
+  }
+  const std::vector<std::optional<CellEffect>> cells =
+      measure_cells(evaluator, patterns, verdicts, effects, report.joint);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    HeadReport& head = report.heads[i];
+    head.cells = cells[i];
+    head.label = label_head(head.scores, head.effects.zero, verdicts[i], head.cells);
   }
   for (std::size_t i = 0; i < report.heads.size(); i += static_cast<std::size_t>(model.config.model.heads))
     report.mean_counts.push_back(trained.heads()[i].weights().counts());

@@ -4,18 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "train/files/text/format.h"
 
 namespace thimble {
 
 namespace {
-
-// Every comparison with NaN is false.
-bool is_uniform(const HeadScore& entropy) {
-  if (entropy.eligible < kEnoughQueries || entropy.value < kUniformEntropy) return false;
-  return 1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
-}
 
 // Returns the size of a change of accuracy, with its interval: "5.2 points (95 % CI 5–6)". The interval has as
 // many decimals as its lower end needs to differ from 0, and its ends from each other.
@@ -77,38 +72,73 @@ std::string effect_text(const Effect& zero, const HeadVerdict& effects) {
   }
 }
 
-// Returns the label of a pattern, whose strength is in `numbers`.
-Label pattern_label(const std::string& name, const std::string& numbers, const Effect& zero,
-                    const HeadVerdict& effects) {
-  if (effects.verdict == Verdict::unused)
-    return {name, Verdict::redundant,
-            fmt::format("looks like {}: {}, but {}", name, numbers, effect_text(zero, effects))};
-  if (effects.verdict == Verdict::not_enough)
-    return {"", Verdict::not_enough,
-            fmt::format("possibly {}: {}; {}", name, numbers, effect_text(zero, effects))};
-  return {name, effects.verdict, fmt::format("{}: {}; {}", name, numbers, effect_text(zero, effects)),
+// Returns how much of the effect the cells of a pattern keep: "these keys alone keep 98 % of what it does beyond its mean".
+std::string cells_text(const CellEffect& cells) {
+  return fmt::format("{}these keys alone keep {:.0f} % of what it does beyond its mean",
+                     cells.without.empty() ? "" : fmt::format("without {}, ", fmt::join(cells.without, ", ")),
+                     100 * cells.kept());
+}
+
+// Returns the label of a pattern that is tested, of a head that does something.
+Label carried_label(const CellEffect& cells, const std::string& effect, const HeadVerdict& effects) {
+  const auto& [name, numbers] = std::tie(cells.pattern.name, cells.pattern.numbers);
+  switch (cells.carried) {
+    case Carried::yes:
+      return {name, effects.verdict, fmt::format("{}: {}; {}; {}", name, numbers, effect, cells_text(cells)),
+              effects.group};
+    case Carried::no:
+      return {"", effects.verdict,
+              fmt::format("attends by {}, which does not carry its effect: {}; {}; {}", name, numbers,
+                          cells_text(cells), effect),
+              effects.group};
+    case Carried::constant:
+      return {
+          "", effects.verdict,
+          fmt::format(
+              "acts like a constant: its mean in its place costs nothing of interest; looks like {}: {}; {}",
+              name, numbers, effect),
           effects.group};
+    default:
+      return {"", effects.verdict,
+              fmt::format("possibly {}: {}; {}; whether these keys carry its effect needs more sequences",
+                          name, numbers, effect),
+              effects.group};
+  }
+}
+
+// Returns the label of a pattern.
+Label pattern_label(const FoundPattern& found, const Effect& zero, const HeadVerdict& effects,
+                    const std::optional<CellEffect>& cells) {
+  const auto& [name, numbers] = std::tie(found.name, found.numbers);
+  const std::string effect = effect_text(zero, effects);
+  if (effects.verdict == Verdict::unused)
+    return {name, Verdict::redundant, fmt::format("looks like {}: {}, but {}", name, numbers, effect)};
+  if (effects.verdict == Verdict::not_enough || !cells)
+    return {"", effects.verdict, fmt::format("possibly {}: {}; {}", name, numbers, effect), effects.group};
+  return carried_label(*cells, effect, effects);
 }
 
 // Returns the label of a head without a pattern.
-Label label_without_pattern(const Effect& zero, const HeadVerdict& effects) {
+Label label_without_pattern(std::span<const HeadScore> scores, const Effect& zero,
+                            const HeadVerdict& effects) {
   const std::string effect = effect_text(zero, effects);
   if (effects.verdict == Verdict::unused) return {"", Verdict::unused, "no pattern found; " + effect};
-  if (effects.verdict == Verdict::important)
-    return {"", Verdict::important, "important, pattern unknown; " + effect};
-  return {"", effects.verdict, effect, effects.group};
+  if (effects.verdict != Verdict::important) return {"", effects.verdict, effect, effects.group};
+  const FoundPattern usual = find_unconfirmed(scores);
+  return {"", Verdict::important,
+          fmt::format(
+              "important, pattern unknown; {}{}", effect,
+              usual.name.empty() ? "" : fmt::format("; {} not confirmed: {}", usual.name, usual.numbers))};
 }
 
 }  // namespace
 
-Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects) {
+Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
+                 const std::optional<CellEffect>& cells) {
   if (effects.verdict == Verdict::at_chance)
     return {"", Verdict::at_chance, "no label: the model is no better than chance"};
-  if (const FoundPattern found = find_pattern(scores); !found.name.empty())
-    return pattern_label(found.name, found.numbers, zero, effects);
-  const HeadScore& entropy = find_score(scores, "entropy");
-  if (is_uniform(entropy))
-    return pattern_label("uniform", fmt::format("normalized entropy {:.3f}", entropy.value), zero, effects);
+  if (const FoundPattern found = pattern_of(scores); !found.name.empty())
+    return pattern_label(found, zero, effects, cells);
   if (const FoundPattern found = find_pattern(scores, 1); !found.name.empty()) {
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: possibly {}, but only {} eligible queries, at least {} needed",
@@ -119,7 +149,7 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero, const He
     return {"", Verdict::not_enough,
             fmt::format("not enough evidence: only {} queries, at least {} needed", queries, kEnoughQueries)};
   }
-  return label_without_pattern(zero, effects);
+  return label_without_pattern(scores, zero, effects);
 }
 
 }  // namespace thimble

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace thimble {
 
@@ -99,6 +100,15 @@ std::string numbers_of(bool content, const HeadScore& score) {
                             percentage(score.varied->matched));
 }
 
+FoundPattern pattern_from(const ScoreInfo& info, const HeadScore& score) {
+  return {full_name(info.label, score),
+          numbers_of(info.content, score),
+          info.name,
+          std::min(score.eligible, score.varied ? score.varied->eligible : score.eligible),
+          score.at,
+          score.kind};
+}
+
 }  // namespace
 
 FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries) {
@@ -108,10 +118,41 @@ FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t querie
     return pattern_strength(*score, info.content, queries);
   });
   if (found == nullptr) return {};
-  const HeadScore& score = *pattern_score(scores, *found, queries);
-  const std::int64_t varied = score.varied ? score.varied->eligible : score.eligible;
-  return {full_name(found->label, score), numbers_of(found->content, score), found->name,
-          std::min(score.eligible, varied)};
+  return pattern_from(*found, *pattern_score(scores, *found, queries));
+}
+
+FoundPattern pattern_of(std::span<const HeadScore> scores) {
+  FoundPattern found = find_pattern(scores);
+  const HeadScore& entropy = find_score(scores, "entropy");
+  // Every comparison with NaN is false.
+  const bool is_uniform = entropy.eligible >= kEnoughQueries && entropy.value >= kUniformEntropy &&
+                          1 - entropy.value <= kUniformShare * (1 - entropy.at_init);
+  if (found.name.empty() && is_uniform)
+    found = {"uniform", fmt::format("normalized entropy {:.3f}", entropy.value), entropy.name,
+             entropy.eligible};
+  return found;
+}
+
+std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores) {
+  std::vector<FoundPattern> all;
+  const ScoreInfo& info = *std::ranges::find(kScoreTable, found.score, &ScoreInfo::name);
+  for (const HeadScore& score : scores)
+    if (found.score == "task_target" && score.name == found.score) all.push_back(pattern_from(info, score));
+  return all.size() > 1 ? all : std::vector{found};
+}
+
+FoundPattern find_unconfirmed(std::span<const HeadScore> scores) {
+  std::vector<HeadScore> usual(scores.begin(), scores.end());
+  for (HeadScore& score : usual)
+    if (score.varied)
+      score.varied = {score.value, score.chance, score.chance, score.attainable, score.eligible};
+  FoundPattern found = find_pattern(usual);
+  for (const HeadScore& score : scores)
+    if (score.name == found.score && score.kind == found.kind && score.varied)
+      found.numbers = fmt::format("{} of its attention, but {} where position and content part (matched {})",
+                                  percentage(score.value), percentage(score.varied->value),
+                                  percentage(score.varied->matched));
+  return found;
 }
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// The check that a model has attention heads whose weights are a distribution.
+// The checks that a model has attention heads, and that their weights are a distribution.
 #pragma once
 
 #include "thimble/engine/attention_layer.h"
@@ -6,15 +6,20 @@
 
 namespace thimble {
 
-// Throws ConfigError for a model without attention heads, or with a score without a softmax.
+// Throws ConfigError for a model without attention heads.
 inline void require_heads(const ModelConfig& model) {
   const bool recurrent = model.kind == ModelKind::recurrent;
   require<ConfigError>(!attention_layers(model).empty(),
-                       "inspect: a model with {} has no attention heads; `thimble eval` evaluates it",
+                       "a model with {} has no attention heads; `thimble eval` evaluates it",
                        recurrent ? "model.attention.score none" : "model.mixer convolution");
+}
+
+// Throws ConfigError for such a model, too, and for one with a score without a softmax.
+inline void require_weights(const ModelConfig& model) {
+  require_heads(model);
   require<ConfigError>(
       kind_of(model.attention.score).softmax,
-      "inspect: scores of heads require attention weights that sum to 1, which model.attention.score {} has not; `thimble eval` evaluates it",
+      "scores of heads require attention weights that sum to 1, which model.attention.score {} has not; `thimble ablate` and `thimble patch` measure its heads",
       kind_of(model.attention.score).name);
 }
 

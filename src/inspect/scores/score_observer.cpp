@@ -25,15 +25,32 @@ ScoreObserver::ScoreObserver(const Evaluator& evaluator, bool compare)
   }
 }
 
+bool ScoreObserver::is_last(const AttentionLayer& layer) const {
+  const ModelConfig& model = evaluator_.config().model;
+  const bool pooled_by_mean =
+      model.output.per == OutputPer::sequence && model.output.pooling == Pooling::mean;
+  return layer.block + 1 == static_cast<std::int64_t>(evaluator_.model().blocks()) && !pooled_by_mean;
+}
+
 // Returns the targets of a sequence. Alignments belong to the attention whose queries predict the targets.
 ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& batch, std::int64_t sequence,
-                                    const ScoreTargets::TaskTargets& task) const {
+                                    ScoreTargets::TaskTargets task) const {
   const std::span<const std::int32_t> tokens = batch.tokens_of(sequence);
+  if (is_last(layer)) {
+    task.queries.emplace();
+    const bool per_sequence = std::ssize(batch.labels) == batch.sequences;
+    const bool is_first = evaluator_.config().model.output.pooling == Pooling::first;
+    if (per_sequence) task.queries->push_back(is_first ? 0 : std::ssize(tokens) - 1);
+    for (std::int64_t i = 0; !per_sequence && i < std::ssize(tokens); ++i)
+      if (batch.labels[static_cast<std::size_t>(sequence * batch.length + i)] != kIgnore)
+        task.queries->push_back(i);
+  }
+  const ScoreTargets::TaskTargets none{.queries = task.queries};
   if (batch.source_length == 0) return {tokens, layer.causal, task, special_};
   const std::span<const std::int32_t> source = batch.source_of(sequence);
-  if (layer.queries_source) return {source, layer.causal, {}, special_};
+  if (layer.queries_source) return {source, layer.causal, none, special_};
   if (layer.keys_source) return ScoreTargets::cross(std::ssize(tokens), source, task, special_);
-  return {tokens, layer.causal, {}, special_};
+  return {tokens, layer.causal, none, special_};
 }
 
 void ScoreObserver::set_targets(const Chunk& chunk) {

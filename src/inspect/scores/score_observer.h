@@ -2,7 +2,7 @@
 #pragma once
 
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "inspect/scores/whole_weights.h"
@@ -23,17 +23,27 @@ class ScoreObserver : public ChunkHooks {
 
   const std::vector<HeadScorer>& heads() const { return heads_; }  // by HeadId
 
+  // Returns the targets of each sequence of the chunk that began last.
+  const std::vector<ScoreTargets>& targets_of(const AttentionLayer& layer) const {
+    return targets_.at(sequences_of(layer));
+  }
+
   // Returns the scores of a head, with task targets by kind; with `like` as in HeadScorer::scores.
   std::vector<HeadScore> scores(std::size_t head, std::span<const HeadScore> like = {}) const {
     return heads_[head].scores(evaluator_.dataset().task().kinds, like);
   }
 
  private:
-  // Whether queries and keys are of the source. Layers with equal values share their targets.
-  using Sequences = std::pair<bool, bool>;
-  static Sequences sequences_of(const AttentionLayer& l) { return {l.queries_source, l.keys_source}; }
+  // Whether queries and keys are of the source, and whether only some queries count. Layers with equal values share their
+  // targets.
+  using Sequences = std::tuple<bool, bool, bool>;
+  Sequences sequences_of(const AttentionLayer& l) const {
+    return {l.queries_source, l.keys_source, is_last(l)};
+  }
+  // Returns whether outputs of the layer's heads reach the loss at their own positions alone.
+  bool is_last(const AttentionLayer&) const;
   ScoreTargets targets(const AttentionLayer&, const Batch&, std::int64_t sequence,
-                       const ScoreTargets::TaskTargets&) const;
+                       ScoreTargets::TaskTargets) const;
   void set_targets(const Chunk&);
   void add(const WholeWeights::LayerWeights&);
 

@@ -33,7 +33,12 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
       keys_(std::ssize(tokens)),
       visibility_(visibility),
       tokens_(tokens.begin(), tokens.end()),
+      counting_(to_index(queries + 1)),
       sums_(kScores + (task.kinds > 1 ? task.kinds : 0)) {
+  for (std::int64_t i = queries - 1; i >= 0; --i) {
+    const bool is_counted = !task.queries || std::ranges::binary_search(*task.queries, i);
+    counting_[to_index(i)] = counting_[to_index(i + 1)] + (is_counted ? 1 : 0);
+  }
   for (const auto& alignments : {task.alignments, task.candidates}) {
     for (const Dataset::Alignment& a : alignments) {
       require<ShapeError>(a.query >= 0 && a.query < queries_ && a.key >= 0 && a.key < keys_,
@@ -111,7 +116,7 @@ void ScoreTargets::add_other_queries(Sum& sum) const {
   std::vector<double> targets(to_index(keys_), 0);
   for (const auto& [query, key] : sum.cells) ++targets[to_index(key)];
   for (std::int64_t j = 0; j < keys_; ++j) {
-    const double others = static_cast<double>(queries_ - first_query(j)) - targets[to_index(j)];
+    const double others = static_cast<double>(queries_of(j)) - targets[to_index(j)];
     sum.other_queries.push_back(others > 0 ? targets[to_index(j)] / others : 0);
   }
   for (const auto& [query, key] : sum.cells)
@@ -120,7 +125,7 @@ void ScoreTargets::add_other_queries(Sum& sum) const {
 
 // Adds the targets of a query and returns how many of them are visible.
 std::int64_t ScoreTargets::add(Sum& sum, std::int64_t query, std::span<const std::int64_t> keys) const {
-  if (keys.empty()) return 0;
+  if (keys.empty() || !counts(query)) return 0;
   const std::size_t before = sum.cells.size();
   for (const std::int64_t key : keys)
     if (key < visible(query)) sum.cells.push_back({query, key});
@@ -133,10 +138,12 @@ std::int64_t ScoreTargets::add(Sum& sum, std::int64_t query, std::span<const std
 
 void TargetCounts::add(const ScoreTargets& targets) {
   Group& group = groups_[{targets.queries(), targets.keys()}];
-  group.sequences += 1;
+  group.sequences.resize(to_index(targets.queries()));
+  for (std::int64_t i = 0; i < targets.queries(); ++i)
+    group.sequences[to_index(i)] += targets.counts(i) ? 1 : 0;
   for (std::int64_t k = 0; k < targets.keys(); ++k) {
     const std::int32_t token = targets.tokens()[to_index(k)];
-    const auto queries = static_cast<double>(targets.queries() - targets.first_query(k));
+    const auto queries = static_cast<double>(targets.queries_of(k));
     pairs_[token] += queries;
     pairs_at_[k][token] += queries;
   }

@@ -44,7 +44,17 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   require<ShapeError>(std::ssize(weights) == queries_ * keys_, "head scorer: {} weights, not {} x {}",
                       weights.size(), queries_, keys_);
   keys_weight_.assign(at(targets.keys()), 0);
-  for (std::int64_t i = 0; i < targets.queries(); ++i) add_row(targets, i, weights.data() + i * keys_);
+  std::vector<double>& counted = counted_[{targets.queries(), targets.keys()}];
+  counted.resize(at(targets.queries()));
+  if (counted_weights_.empty() && targets.queries_of(0) < targets.queries())
+    counted_weights_ = weights_.sums();
+  for (std::int64_t i = 0; i < targets.queries(); ++i) {
+    if (!targets.counts(i)) continue;
+    ++counted[at(i)];
+    add_row(targets, i, weights.data() + i * keys_);
+    for (std::int64_t j = 0; !counted_weights_.empty() && j < targets.visible(i); ++j)
+      counted_weights_[at(i * keys_ + j)] += weights[at(i * keys_ + j)];
+  }
   if (visibility_ == Visibility::earlier) {
     std::vector<double> seen(weights.begin(), weights.end());  // masked keys are not read
     for (std::int64_t i = 0; i < queries_; ++i)
@@ -84,17 +94,17 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
   mean.same_class += same_class;
   if (group == nullptr) return;
   mean.has_positions = true;
-  if (group->sequences == 1) {
-    mean.same_positions += value;
-    return;
-  }
   const std::vector<std::uint32_t>& cells = group->cells[score];
-  if (cells.empty()) return;
-  double all = 0;
-  for (std::int64_t i = 0; i < targets.queries(); ++i)
+  std::vector<double> own(at(targets.queries()));
+  for (const auto& [query, key] : sum.cells) own[at(query)] += weights[at(query * keys_ + key)];
+  for (std::int64_t i = 0; i < targets.queries(); ++i) {
+    if (cells.empty() || !targets.counts(i)) continue;
+    double all = 0;
     for (std::int64_t j = 0; j < targets.visible(i); ++j)
       all += static_cast<double>(cells[at(i * targets.keys() + j)]) * weights[at(i * keys_ + j)];
-  mean.same_positions += (all - value) / static_cast<double>(group->sequences - 1);
+    const auto others = static_cast<double>(group->sequences[at(i)] - 1);
+    mean.same_positions += others > 0 ? (all - own[at(i)]) / others : own[at(i)];
+  }
 }
 
 void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const double* row) {
@@ -154,14 +164,15 @@ HeadScorer::Positions HeadScorer::positions() const {
   }
   for (std::size_t k = 0; k < position_.size(); ++k) out.position[k].value = position_[k];
   out.mirror.value = mirror_;
-  for (const auto& [size, count] : weights_.sizes())
-    add_positions(out, size.first, size.second, static_cast<double>(count));
+  for (const auto& [size, counts] : counted_) add_positions(out, size.second, counts);
   return out;
 }
 
-// Adds chance, attainable and eligible of `count` sequences of a size.
-void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_t keys, double count) const {
-  for (std::int64_t i = 0; i < queries; ++i) {
+// Adds chance, attainable and eligible of sequences with that many keys, in which each query counts so often.
+void HeadScorer::add_positions(Positions& out, std::int64_t keys, const std::vector<double>& counts) const {
+  for (std::int64_t i = 0; i < std::ssize(counts); ++i) {
+    const double count = counts[at(i)];
+    if (count == 0) continue;
     const std::int64_t end = visible(i, keys);
     const double uniform = count / static_cast<double>(end);
     const auto target = [&](Mean& mean, std::int64_t key) {
@@ -186,27 +197,30 @@ void HeadScorer::add_positions(Positions& out, std::int64_t queries, std::int64_
 
 HeadScore HeadScorer::positional_share() const {
   HeadScore score{.name = "positional_share", .value = kNaN, .chance = kNaN, .attainable = kNaN};
-  std::vector<double> excess = weights_.sums();  // over uniform weights, summed
-  for (const auto& [size, count] : weights_.sizes())
+  std::vector<double> excess =
+      counted_weights_.empty() ? weights_.sums() : counted_weights_;  // over uniform weights
+  std::vector<double> counts(excess.size());
+  for (const auto& [size, counted] : counted_)
     for (std::int64_t i = 0; i < size.first; ++i) {
       const std::int64_t end = visible(i, size.second);
-      for (std::int64_t j = 0; j < end; ++j)
-        excess[at(i * keys_ + j)] -= static_cast<double>(count) / static_cast<double>(end);
+      for (std::int64_t j = 0; j < end; ++j) {
+        excess[at(i * keys_ + j)] -= counted[at(i)] / static_cast<double>(end);
+        counts[at(i * keys_ + j)] += counted[at(i)];
+      }
     }
-  const std::vector<std::int64_t> counts = weights_.counts();
   double of_means = 0, all = squares_;
-  std::int64_t queries = 0;
+  double queries = 0;
   for (std::size_t cell = 0; cell < counts.size(); ++cell) {
     if (counts[cell] == 0) continue;
-    const double square = excess[cell] * excess[cell] / static_cast<double>(counts[cell]);
+    const double square = excess[cell] * excess[cell] / counts[cell];
     (counts[cell] > 1 ? of_means : all) += counts[cell] > 1 ? square : -square;
     // Each sequence that has a query has its first key.
     if (counts[cell] > 1 && cell % at(keys_) == 0) queries += counts[cell];
   }
-  if (queries == 0 || all <= kUniform * static_cast<double>(queries)) return score;
+  if (queries == 0 || all <= kUniform * queries) return score;
   score.value = of_means / all;
   score.attainable = 1;
-  score.eligible = queries;
+  score.eligible = std::llround(queries);
   return score;
 }
 

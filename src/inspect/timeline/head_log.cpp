@@ -45,8 +45,9 @@ Json scores_json(const std::vector<HeadScorer>& scorers, const ModelConfig& mode
     for (const HeadScore& score : scores)
       if (score.at) entry["eligible"][score.name] = score.eligible;
     if (!layer.stack.empty()) entry["attention"] = layer.name();
-    Json& common = layer.stack.empty() ? json : entry;
-    if (!layer.stack.empty() || i == 0) set_levels(common, scores);
+    if (i == 0 && layer.stack.empty()) set_levels(json, scores);
+    const auto queries = find_score(scores, "distance").eligible;  // of all, where the last block has fewer
+    if (!layer.stack.empty() || json["eligible"]["distance"] != queries) set_levels(entry, scores);
   }
   return json;
 }

@@ -15,7 +15,8 @@ inline constexpr std::int64_t kLoggedSequences = 128;
 // the labels of the sequences in nats, their numbers, and the scores of scores.h, rounded to six decimals; null
 // where fewer than kEnoughQueries queries are eligible. Chance, attainable and eligible are the same for all
 // heads of an encoder-only model, except that scores with a best k have none of them but "eligible" of each
-// head. In other models each head has "attention", the name of its layer, and these three of its own. "heads" is
+// head, and that those of the last block have their own where fewer queries count. In other models each head has
+// "attention", the name of its layer, and these three of its own. "heads" is
 // empty when the weights are not finite. Throws DataError when the config has no validation sequences.
 HeadLog head_log(const OpenConfig& config);
 template <class R>  // float or double

@@ -57,8 +57,8 @@ HeadSnapshot head_snapshot(const Json& line) {
     out = {{head.at("layer"), head.at("head")}, scores(head.at("scores"))};
     out.eligible = counts(head);
     out.eligible.insert(common.begin(), common.end());
-    if (!head.contains("attention")) continue;
-    out.attention = head.at("attention");
+    out.attention = head.value("attention", "");
+    if (!head.contains("chance")) continue;
     out.chance = scores(head.at("chance"));
     out.attainable = scores(head.at("attainable"));
   }
@@ -120,14 +120,14 @@ Timeline read_timeline(const RunDirectory& run, const RunState& state) {
 }
 
 HeadLog head_log(const OpenConfig& config) {
-  require_heads(config.model);
+  require_weights(config.model);
   return with_precision(config, [&]<class R>() { return make_head_log<R>(config); });
 }
 
 std::vector<SeriesStep> read_checkpoint_series(const ModelSource& model, std::int64_t examples,
                                                std::vector<std::string>& remarks) {
   if (model.run.empty() || !model.config.train.checkpoint_series) return {};
-  require_heads(model.config.model);
+  require_weights(model.config.model);
   const auto checkpoints = model.run.series(model.file, remarks);
   return with_precision(model.config, [&]<class R>() { return run_series<R>(model, checkpoints, examples); });
 }

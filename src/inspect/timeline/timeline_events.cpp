@@ -23,9 +23,8 @@ std::optional<double> find(const ScoresByName& scores, std::string_view name) {
 std::optional<double> strength(const HeadSnapshot& step, std::size_t head, std::string_view score) {
   if (head >= step.heads.size()) return std::nullopt;
   const HeadSnapshot::Head& h = step.heads[head];
-  const auto value = find(h.scores, score),
-             chance = find(h.attention.empty() ? step.chance : h.chance, score),
-             attainable = find(h.attention.empty() ? step.attainable : h.attainable, score);
+  const auto value = find(h.scores, score), chance = find(h.chance.empty() ? step.chance : h.chance, score),
+             attainable = find(h.chance.empty() ? step.attainable : h.attainable, score);
   if (!value || !chance || !attainable || *attainable <= *chance) return std::nullopt;
   return strength(*value, *chance, *attainable);
 }

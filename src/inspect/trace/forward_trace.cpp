@@ -192,7 +192,7 @@ std::int64_t readable(const ModelSource& model, Split split, std::int64_t count)
 
 void trace_split(const ModelSource& model, Split split, std::int64_t count,
                  const std::function<void(const ForwardTrace&)>& visit, const TraceOptions& options) {
-  require_heads(model.config.model);
+  require_weights(model.config.model);
   count = readable(model, split, count);
   with_precision(model.config, [&]<class R>() { run_split<R>(model, split, count, visit, options); });
 }

@@ -9,6 +9,7 @@
 #include "program/compare/assignment.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/run.h"
+#include "thimble/train/statistics.h"
 #include "train/step/cost.h"
 
 namespace thimble {
@@ -95,6 +96,15 @@ Attention read_attention(const ModelSource& model, std::int64_t sequences,
   return attention;
 }
 
+// Returns the largest overlap of each head of the first model.
+std::vector<double> largest(const Overlaps& overlap) {
+  std::vector<double> best(static_cast<std::size_t>(overlap.values.rows), kUnknown);
+  for (std::size_t i = 0; i < best.size(); ++i)
+    for (std::int64_t j = 0; j < overlap.values.cols; ++j)
+      best[i] = std::fmax(best[i], overlap.values(static_cast<std::int64_t>(i), j));
+  return best;
+}
+
 std::int64_t count(const Overlaps& overlap, std::size_t i, std::size_t j) {
   return std::llround(overlap.queries(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)));
 }
@@ -163,6 +173,23 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
   return out;
 }
 
+std::vector<double> chance_levels(const std::vector<std::vector<double>>& best) {
+  const std::size_t heads = best[0].size();
+  std::vector<Spread> spreads;
+  double highest = 0;
+  for (std::size_t i = 0; i < heads; ++i) {
+    std::vector<double> of_head;
+    for (const std::vector<double>& of_model : best) of_head.push_back(of_model[i]);
+    spreads.push_back(spread(of_head));
+    const double sd = spreads[i].sd.value_or(0);
+    for (std::size_t m = 1; sd > 0 && m < best.size(); ++m)
+      highest = std::max(highest, (of_head[m] - spreads[i].mean) / sd);
+  }
+  std::vector<double> levels;
+  for (const Spread& of_head : spreads) levels.push_back(of_head.mean + of_head.sd.value_or(0) * highest);
+  return levels;
+}
+
 HeadComparison compare_heads(const ModelSource& first, const ModelSource& second, std::int64_t sequences,
                              std::int64_t examples) {
   HeadComparison comparison{.obstacle = obstacle_of(first, second)};
@@ -194,19 +221,14 @@ HeadComparison compare_heads(const ModelSource& first, const ModelSource& second
       match.elsewhere = elsewhere.values(static_cast<std::int64_t>(i), j);
       match.elsewhere_queries = count(elsewhere, i, static_cast<std::size_t>(j));
     }
-    match.chance = 0;
   }
-  for (int k = 0; k < kChanceModels; ++k) {
-    const Attention untrained =
-        read_attention(second_here, sequences, kFirstUntrained + static_cast<std::uint64_t>(k));
-    const DoubleMatrix by_chance = overlaps(model, a, other, untrained).values;
-    for (std::size_t i = 0; i < comparison.matches.size(); ++i) {
-      double best = kUnknown;
-      for (std::int64_t j = 0; j < by_chance.cols; ++j)
-        best = std::fmax(best, by_chance(static_cast<std::int64_t>(i), j));
-      comparison.matches[i].chance += best / kChanceModels;
-    }
-  }
+  std::vector<std::vector<double>> best{largest(same)};
+  for (int k = 0; k < kChanceModels; ++k)
+    best.push_back(largest(
+        overlaps(model, a, other,
+                 read_attention(second_here, sequences, kFirstUntrained + static_cast<std::uint64_t>(k)))));
+  const std::vector<double> chance = chance_levels(best);
+  for (std::size_t i = 0; i < chance.size(); ++i) comparison.matches[i].chance = chance[i];
   for (HeadMatch& match : comparison.matches) {
     if (!match.match || match.overlap > match.chance) continue;
     comparison.unmatched.push_back(*match.match);

@@ -33,8 +33,7 @@ struct HeadMatch {
   // Overlap with the match on another sequence of the same length: what follows from positions alone. NaN
   // where no two sequences have the same length.
   double elsewhere = std::numeric_limits<double>::quiet_NaN();
-  // Chance level: the largest overlap with any head of the second model before training, mean over
-  // kChanceModels initializations.
+  // Chance level, see chance_levels.
   double chance = std::numeric_limits<double>::quiet_NaN();
   // That overlap and chance, and that `elsewhere` are means over.
   std::int64_t queries = 0, elsewhere_queries = 0;
@@ -50,7 +49,7 @@ struct HeadComparison {
   std::int64_t elsewhere = 0;  // sequences with one before of the same length, see HeadMatch::elsewhere
 };
 
-inline constexpr int kChanceModels = 3;
+inline constexpr int kChanceModels = 19;  // untrained copies of the second model
 
 // The attention of a model on sequences, in order.
 using Attention = std::vector<ForwardTrace>;
@@ -64,6 +63,13 @@ struct Overlaps {
 // same length of the second. NaN for heads that attend to different things, or without a query that counts.
 Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfig& second, const Attention& b,
                   bool shift = false);
+
+// Returns for each head of the first model the overlap that a match must exceed. best[m][i]: the largest overlap of head i
+// with a head of model m, of which the first is the second model and the others are untrained copies. The overlaps of a head
+// are standardized by their mean and standard deviation over all these models; a match is as many deviations above the mean
+// as no head is in any copy. If the second model were one more copy, each of the m models would be as likely to have the
+// largest, so with 19 copies any head matches with a probability of at most 5 %.
+std::vector<double> chance_levels(const std::vector<std::vector<double>>& best);
 
 // Matches the heads of two models on the first `sequences` test sequences of the model with the shorter ones,
 // and keeps `examples` of them. The models must have the same task, vocabulary and layout; encoder-decoders

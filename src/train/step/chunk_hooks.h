@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,9 @@ class Capture : public ChunkHooks {
 class Combined : public ChunkHooks {
  public:
   Combined(std::initializer_list<ChunkHooks*> all) : all_(all) {}
+  explicit Combined(std::vector<std::unique_ptr<ChunkHooks>> owned) : owned_(std::move(owned)) {
+    for (const std::unique_ptr<ChunkHooks>& hooks : owned_) all_.push_back(hooks.get());
+  }
 
   void begin(const Chunk& chunk) override {
     for (ChunkHooks* hooks : all_) hooks->begin(chunk);
@@ -95,6 +99,7 @@ class Combined : public ChunkHooks {
   }
 
  private:
+  std::vector<std::unique_ptr<ChunkHooks>> owned_;
   std::vector<ChunkHooks*> all_;
 };
 

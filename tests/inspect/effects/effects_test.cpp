@@ -10,6 +10,7 @@
 
 #include "catch.h"
 #include "inspect/interventions.h"
+#include "inspect/saved_model.h"
 #include "inspect/timeline/head_log.h"
 #include "thimble/inspect/inspect.h"
 #include "thimble/inspect/patch.h"
@@ -186,12 +187,31 @@ TEST_CASE("zero ablation equals zeroing the head's columns of the output project
 TEST_CASE("a model without heads is not inspected", "[inspect]") {
   for (const Config& config : {convolution_config(small_config()), recurrent_config(Score::none)}) {
     const ModelSource source{config, {}};
-    const auto refusal = StartsWith("inspect: a model with model.");
+    const auto refusal = StartsWith("a model with model.");
     CHECK_THROWS_WITH(thimble::inspect(source, {}), refusal);
     CHECK_THROWS_WITH(patch(source, 0, 1), refusal);
     CHECK_THROWS_WITH(trace_split(source, Split::test, 1, [](const ForwardTrace&) {}), refusal);
     CHECK_THROWS_WITH(head_log(config), refusal);
   }
+}
+
+TEST_CASE("heads without a softmax are ablated and patched, not scored", "[inspect]") {
+  Config config = small_config();
+  config.model.attention.score = Score::linear;
+  const SavedModel saved(config, 30);
+  CHECK_THROWS_WITH(
+      thimble::inspect(saved.source, {}),
+      "scores of heads require attention weights that sum to 1, which model.attention.score linear has not; `thimble ablate` and `thimble patch` measure its heads");
+  CHECK_THROWS_WITH(head_log(config), StartsWith("scores of heads require"));
+  const std::vector<HeadId> heads{{0, 0}};
+  const AblationReport ablated = ablate(saved.source, heads, 60);
+  Trained trained(config, 60, 0);
+  std::ranges::copy(saved.trainer.model().parameters().values(), trained.parameters().values().begin());
+  trained.silence(trained.parameters(), heads[0]);
+  trained.give();
+  CHECK_THAT(ablated.zero.loss_change, WithinAbs(trained.evaluator.run().loss - ablated.baseline.loss, 1e-6));
+  CHECK(patch_pairs(saved.source, 10).heads.size() == 2);
+  CHECK(patch_edges(saved.source, 10).effects.size() > 2);
 }
 
 TEST_CASE("an intervention does not change the model", "[inspect]") {

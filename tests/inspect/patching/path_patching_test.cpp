@@ -53,7 +53,7 @@ void check_patching(const std::string& file, NormOrder norm) {
        batch_of(fixture.integers("corrupted"), fixture.integers("corrupted_labels"), shape[0])}};
   PairRunner runner(evaluator, pairs);
 
-  const EdgesReport edges = measure_edges(runner, 1);
+  const EdgesReport edges = measure_edges(runner, runner, runner, 1);
   std::vector<double> exact, attributions;
   for (const EdgeEffect& effect : edges.effects) {
     exact.push_back(effect.exact.effect);
@@ -169,7 +169,7 @@ TEST_CASE("the circuit of a hand-made induction model is found", "[inspect][slow
   made.set_weights(model);
   evaluator.select(Split::test, 60);
   PairRunner runner(evaluator, draw_pairs(evaluator, 40));
-  const EdgesReport report = measure_edges(runner, 3);
+  const EdgesReport report = measure_edges(runner, runner, runner, 3);
   // The previous-token head writes the keys of the induction head, which compares them with the current token
   // and copies the token that it attends to.
   const std::set<std::string> known{"embedding -> 0.0 value", "0.0 -> 1.0 key", "embedding -> 1.0 query",

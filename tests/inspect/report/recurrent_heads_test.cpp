@@ -192,5 +192,5 @@ TEST_CASE("the attention of a recurrent decoder is logged during training", "[in
 TEST_CASE("a recurrent model without attention is not inspected", "[inspect]") {
   CHECK_THROWS_WITH(
       thimble::inspect({recurrent_config(Score::none), {}}, {}),
-      "inspect: a model with model.attention.score none has no attention heads; `thimble eval` evaluates it");
+      "a model with model.attention.score none has no attention heads; `thimble eval` evaluates it");
 }

@@ -2,6 +2,7 @@
 #include "program/compare/heads.h"
 
 #include <cmath>
+#include <random>
 
 #include "catch.h"
 #include "thimble/train/run.h"
@@ -85,13 +86,16 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
   const Attention a = attention(first), b = attention(on_same_data);
   const Overlaps same = overlaps(two.model, a, four.model, b),
                  elsewhere = overlaps(two.model, a, four.model, b, true);
-  std::vector<double> chance(4);
-  for (std::uint64_t k = 0; k < kChanceModels; ++k) {
-    const DoubleMatrix untrained =
-        overlaps(two.model, a, four.model, attention(on_same_data, 0x756e'7472'6169'6e00 + k)).values;
+  std::vector<std::vector<double>> best(1 + kChanceModels, std::vector<double>(4));
+  for (std::size_t m = 0; m < best.size(); ++m) {
+    const DoubleMatrix found =
+        m == 0 ? same.values
+               : overlaps(two.model, a, four.model, attention(on_same_data, 0x756e'7472'6169'6e00 + m - 1))
+                     .values;
     for (std::int64_t i = 0; i < 4; ++i)
-      chance[static_cast<std::size_t>(i)] += *std::max_element(untrained.row(i), untrained.row(i) + 8) / 3;
+      best[m][static_cast<std::size_t>(i)] = *std::max_element(found.row(i), found.row(i) + 8);
   }
+  const std::vector<double> chance = chance_levels(best);
   const HeadComparison comparison = compare_heads(first, second, 40, 0);
   bool in_second_layer = false;
   REQUIRE(comparison.matches.size() == 4);
@@ -108,5 +112,38 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
     CHECK(match.queries == std::llround(same.queries(static_cast<std::int64_t>(i), j)));
     CHECK(match.elsewhere_queries == std::llround(elsewhere.queries(static_cast<std::int64_t>(i), j)));
   }
+  // A trained head has all its attention in common with itself.
+  for (const HeadMatch& match : compare_heads(second, second, 40, 0).matches) {
+    if (match.match) CHECK(*match.match == match.head);
+    in_second_layer |= match.match && match.match->layer == 1;
+  }
   CHECK(in_second_layer);
+}
+
+TEST_CASE("untrained models have a match in 5 % of comparisons, whatever their heads have in common",
+          "[compare]") {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  const auto share_with_match = [&](double common, double trained) {
+    constexpr int kComparisons = 4000;
+    int matched = 0;
+    for (int n = 0; n < kComparisons; ++n) {
+      std::vector<std::vector<double>> best(1 + kChanceModels);
+      for (std::vector<double>& of_model : best) {
+        const double shared = common * normal(random);
+        for (int i = 0; i < 8; ++i)  // heads differ in how much they overlap, and how that varies
+          of_model.push_back(0.3 + 0.05 * i + 0.01 * (1 + i) * (shared + normal(random)));
+      }
+      best[0][3] += trained;
+      const std::vector<double> levels = chance_levels(best);
+      bool any = false;
+      for (std::size_t i = 0; i < levels.size(); ++i) any |= best[0][i] > levels[i];
+      matched += any ? 1 : 0;
+    }
+    return static_cast<double>(matched) / kComparisons;
+  };
+  for (const double common : {0.0, 0.5, 3.0}) CHECK_THAT(share_with_match(common, 0), WithinAbs(0.05, 0.011));
+  CHECK(share_with_match(0.5, 0.5) > 0.99);
+  // A head without spread, as one that attends to a fixed key, cannot match.
+  CHECK(chance_levels(std::vector<std::vector<double>>(20, {0.75}))[0] == 0.75);
 }

@@ -190,9 +190,8 @@ std::string heads_text(const Comparison& comparison, const ComparedHeads& compar
 }
 
 constexpr std::string_view kHeadLegend =
-    "chance: the overlap with the most similar head of the second model before training; a pair that is not "
-    "above it does not match. elsewhere: the overlap of the pair on two different sequences, which follows "
-    "from positions alone.";
+    "chance: the overlap that a match must exceed; in 5 % of comparisons with an untrained model, a head does. elsewhere: "
+    "the overlap of the pair on two different sequences, which follows from positions alone.";
 
 }  // namespace
 

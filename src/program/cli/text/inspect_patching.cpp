@@ -80,13 +80,17 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
 void print_circuit(const EdgesReport& report) {
   const Circuit& circuit = report.circuit;
   print_paragraph(
-      "\nCircuit (*): {} of {} edges keep {:.1f} % of the logit difference (required: {:.0f} %); without "
+      "\nCircuit (*): {} of {} edges keep {:.1f} % of the logit difference{} on {} that did not choose them (required: {:.0f} %); without "
       "them {:.1f} % is left. {} random circuits of as many edges keep {:.1f} % on average and {:.1f} % at "
-      "best; without them {:.1f} % is left on average. Completeness: with half of the circuit removed, "
-      "circuit and model differ by at most {:.1f} points.",
-      circuit.edges.size(), report.effects.size(), 100 * circuit.kept, 100 * report.keep, 100 * circuit.left,
-      circuit.random, 100 * circuit.random_mean, 100 * circuit.random_best, 100 * circuit.random_left,
-      100 * circuit.incompleteness);
+      "best; without them {:.1f} % is left on average. Completeness: without a part of the circuit, circuit and model differ by "
+      "{:.1f} points, at the worst of {} sets tried.",
+      circuit.edges.size(), report.effects.size(), 100 * circuit.kept,
+      circuit.interval ? fmt::format(" (approximate 95 % CI {:.1f}–{:.1f})", 100 * circuit.interval->low,
+                                     100 * circuit.interval->high)
+                       : "",
+      counted(circuit.pairs, "pair"), 100 * report.keep, 100 * circuit.left, circuit.random,
+      100 * circuit.random_mean, 100 * circuit.random_best, 100 * circuit.random_left,
+      100 * circuit.incompleteness, circuit.tried);
 }
 
 void print_edges(const EdgesReport& report) {
