@@ -16,7 +16,7 @@ namespace {
 // Returns about how many passes over the whole model all pairs of heads of these blocks take, and the greedy removal of
 // all.
 struct PassCount {
-  double pairs = 1, greedy = 0;
+  double pairs = 0, greedy = 0;
 };
 
 PassCount count_passes(const Evaluator& evaluator, const std::vector<std::int64_t>& blocks) {
@@ -165,7 +165,7 @@ class JointMeasurement {
     std::set<std::size_t> worthless(costless_.begin(), costless_.end());
     for (std::size_t i = 0; i < tested.size(); ++i) {
       const auto& [pair, head, other, both] = tested[i];
-      if (!is_worthless(changes[i], effects_.scale)) worthless.erase(head);
+      if (worthless.contains(head) && !is_worthless(changes[i], effects_.scale)) worthless.erase(head);
       if (shown[i] == Shown::no) continue;
       if (report_.groups.empty() || report_.groups.back().heads != ids(pair))
         report_.groups.push_back({ids(pair), effect_of(whole, *both), {}});
