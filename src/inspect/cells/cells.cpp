@@ -24,7 +24,8 @@ CellEffect compare_cells(const EvalResult& whole, const EvalResult& mean, const 
   const BoundedMean& change = out.in_loss ? changes.capped_loss : changes.accuracy;
   out.interval = change.interval();
   const Effect of_mean = effect_between(whole.per_sequence, mean.per_sequence, scale.bounds);
-  if (judge_heads({&of_mean, 1}, scale)[0].verdict == Verdict::unused)
+  const bool gains = verdict.is_rise() ? out.mean >= out.whole : out.mean <= out.whole;
+  if (gains || judge_heads({&of_mean, 1}, scale)[0].verdict == Verdict::unused)
     out.carried = Carried::constant;
   else if (verdict.is_rise() ? out.interval.low > 0 : out.interval.high < 0)
     out.carried = Carried::yes;

@@ -9,11 +9,8 @@
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
-using CellList = std::vector<ScoreTargets::Cell>;
-
-// Returns the cells of a pattern in a sequence.
-CellList cells_of(const FoundPattern& pattern, const ScoreTargets& targets,
-                  std::span<const std::string_view> kinds) {
+std::vector<ScoreTargets::Cell> cells_of(const FoundPattern& pattern, const ScoreTargets& targets,
+                                         std::span<const std::string_view> kinds) {
   const auto* const content = std::ranges::find(ScoreTargets::kNames, pattern.score);
   if (content != std::end(ScoreTargets::kNames)) {
     auto index = content - std::begin(ScoreTargets::kNames);
@@ -21,7 +18,7 @@ CellList cells_of(const FoundPattern& pattern, const ScoreTargets& targets,
       index = ScoreTargets::kScores + (std::ranges::find(kinds, pattern.kind) - kinds.begin());
     return targets.sums()[static_cast<std::size_t>(index)].cells;
   }
-  CellList cells;
+  std::vector<ScoreTargets::Cell> cells;
   for (std::int64_t i = 0; i < targets.queries(); ++i) {
     std::int64_t first = 0, last = targets.visible(i) - 1;  // of a uniform head
     if (pattern.score == "previous_token") first = last = i - 1;
@@ -37,6 +34,14 @@ CellList cells_of(const FoundPattern& pattern, const ScoreTargets& targets,
 }
 
 namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+// The cells of a sequence, a bit for each query and key.
+struct CellMap {
+  std::int64_t keys;
+  std::vector<bool> cells;
+};
 
 // Returns hooks of a pass, which they own.
 template <class... Hooks>
@@ -96,7 +101,7 @@ class LayerCells {
                         return std::as_const(means_).matrix().row(own.position);
                       }));
     });
-    const std::vector<CellList> cells = all_cells(pattern);
+    const std::vector<CellMap> cells = all_cells(pattern);
     const bool is_uniform = pattern.score == "entropy";
     const Capture::Sites sites{{outputs_, &all_}};
     run([&] {
@@ -120,20 +125,23 @@ class LayerCells {
 
   std::unique_ptr<Replace> ablated() const { return replace_heads(layers_, without_); }
 
-  std::vector<CellList> all_cells(const FoundPattern& pattern) const {
-    std::vector<CellList> cells;
+  std::vector<CellMap> all_cells(const FoundPattern& pattern) const {
+    std::vector<CellMap> cells;
     ScoreObserver targets(evaluator_);
     for (const Chunk& chunk : evaluator_.chunks()) {
       targets.begin(chunk);
-      for (const ScoreTargets& one : targets.targets_of(layer_))
-        cells.push_back(cells_of(pattern, one, evaluator_.dataset().task().kinds));
+      for (const ScoreTargets& one : targets.targets_of(layer_)) {
+        CellMap& map = cells.emplace_back(one.keys(), std::vector<bool>(at(one.queries() * one.keys())));
+        for (const auto& [query, key] : cells_of(pattern, one, evaluator_.dataset().task().kinds))
+          map.cells[at(query * one.keys() + key)] = true;
+      }
     }
     return cells;
   }
 
   // Returns hooks that set a head's weights to 0 but on the cells of each sequence, or all of these to the same, and add
   // the mean of the rest, unless null, to what comes of it.
-  std::unique_ptr<Replace> kept(std::int64_t head, const std::vector<CellList>& cells, bool is_uniform,
+  std::unique_ptr<Replace> kept(std::int64_t head, const std::vector<CellMap>& cells, bool is_uniform,
                                 const Tensor* rest) const {
     const Site weights{SiteKind::attention_weights, outputs_.layer};
     const auto is_site = [=, this](Site site) { return site.start() == weights || site.start() == outputs_; };
@@ -141,7 +149,7 @@ class LayerCells {
                                           MatrixView value) {
       if (site.start() == weights) {
         for (std::int64_t b = 0; b < shape[0]; ++b)
-          keep(cells[static_cast<std::size_t>(first + b)], is_uniform, site.position,
+          keep(cells[at(first + b)], is_uniform, site.position,
                value.row_block((b * shape[1] + head) * shape[2], shape[2]));
       } else if (rest != nullptr) {
         for (std::int64_t row = 0; row < value.rows; ++row) {
@@ -156,19 +164,19 @@ class LayerCells {
   }
 
   // Keeps the weights of a sequence's queries from a position on, on its cells.
-  static void keep(const CellList& cells, bool is_uniform, std::int64_t position, MatrixView weights) {
-    const std::vector<Real> all(weights.row(0), weights.row(0) + weights.rows * weights.cols);
-    std::vector<Real> count(static_cast<std::size_t>(weights.rows));
-    std::fill_n(weights.row(0), all.size(), Real{0});
-    const auto each = [&](const auto& f) {
-      for (const auto& [query, key] : cells)
-        if (query >= position && query < position + weights.rows) f(query - position, key);
-    };
-    each([&](std::int64_t row, std::int64_t) { ++count[static_cast<std::size_t>(row)]; });
-    each([&](std::int64_t row, std::int64_t key) {
-      weights.row(row)[key] = is_uniform ? 1 / count[static_cast<std::size_t>(row)]
-                                         : all[static_cast<std::size_t>(row * weights.cols + key)];
-    });
+  static void keep(const CellMap& map, bool is_uniform, std::int64_t position, MatrixView weights) {
+    for (std::int64_t row = 0; row < weights.rows; ++row) {
+      const auto is_cell = [&](std::int64_t key) {
+        const std::size_t cell = at((position + row) * map.keys + key);
+        return key < map.keys && cell < map.cells.size() && map.cells[cell];
+      };
+      std::int64_t count = 0;
+      for (std::int64_t key = 0; key < weights.cols; ++key) count += is_cell(key) ? 1 : 0;
+      for (std::int64_t key = 0; key < weights.cols; ++key) {
+        Real& weight = weights.row(row)[key];
+        weight = !is_cell(key) ? 0 : is_uniform ? 1 / static_cast<Real>(count) : weight;
+      }
+    }
   }
 
   Evaluator& evaluator_;

@@ -203,6 +203,7 @@ TEST_CASE("half of what a head does is the bound, for its good and for its harm"
     CHECK(carried(0.9, 0.3, 0.605, important).carried == Carried::open);
     CHECK(carried(0.9, 0.3, 0.5, important).carried == Carried::no);
     CHECK(carried(0.9, 0.895, 0.3, important).carried == Carried::constant);
+    CHECK(carried(0.6, 0.9, 0.6, important).carried == Carried::constant);  // its mean is better than itself
     CHECK(carried(0.3, 0.9, 0.3, harmful).carried == Carried::yes);
     CHECK(carried(0.3, 0.9, 0.9, harmful).carried == Carried::no);
     const CellEffect effect = carried(0.9, 0.3, 0.75, important);
