@@ -7,6 +7,7 @@
 #include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/text_table.h"
+#include "train/files/text/format.h"
 #include "train/files/text/width.h"
 
 namespace thimble::cli {

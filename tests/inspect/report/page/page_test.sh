@@ -39,8 +39,10 @@ rm -rf "$directory/runs"
 "$thimble" inspect "$directory/runs/series" --sequences 50 --examples 2 --html "$directory/series.html" --quiet
 short=("$here/../../../../configs/reverse.yaml" train.steps=60 train.batch=16 train.evaluate_every=20 train.schedule.warmup=2
   data.validation=50 data.test=50)
-"$thimble" train "${short[@]}" --out "$directory/runs/one" --quiet
-"$thimble" train "${short[@]}" model.heads=4 train.seed=7 --out "$directory/runs/four" --quiet
+# Heads that have learned something, or none matches.
+longer=("${short[0]}" train.steps=1000 train.evaluate_every=20 data.validation=50 data.test=50)
+"$thimble" train "${longer[@]}" --out "$directory/runs/one" --quiet
+"$thimble" train "${longer[@]}" model.heads=4 train.seed=7 --out "$directory/runs/four" --quiet
 "$thimble" compare "$directory"/runs/{one,four} --html "$directory/compare.html" --quiet
 printf 'config: %s\ngrid: {model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-3, 2e-2]}\nseeds: [7, 8]\n' "${short[0]}" \
   >"$directory/sweep.yaml"
