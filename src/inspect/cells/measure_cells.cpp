@@ -131,9 +131,9 @@ class LayerCells {
     for (const Chunk& chunk : evaluator_.chunks()) {
       targets.begin(chunk);
       for (const ScoreTargets& one : targets.targets_of(layer_)) {
-        CellMap& map = cells.emplace_back(one.keys(), std::vector<bool>(at(one.queries() * one.keys())));
+        cells.push_back({one.keys(), std::vector<bool>(at(one.queries() * one.keys()))});
         for (const auto& [query, key] : cells_of(pattern, one, evaluator_.dataset().task().kinds))
-          map.cells[at(query * one.keys() + key)] = true;
+          cells.back().cells[at(query * one.keys() + key)] = true;
       }
     }
     return cells;
