@@ -1,13 +1,13 @@
 // Whether the cells of a pattern carry the effect of a head: a head may attend to keys that do not matter. The cells of
 // a query are its visible keys that have the pattern; a query without one has no cells.
 //
-// Three results on the same sequences are compared, the model without `without`, if that is not empty:
-//   whole   nothing else is changed
+// Three results on the same sequences are compared, of the model, or of the model without the heads `without`:
+//   whole   the head is as it is
 //   mean    z_h(i) is replaced by its mean at position i, over the sequences that have the position
 //   alone   z_h(i) is replaced by c(i) + the mean of z_h - c at position i, where c(i) is the sum of A[i,j] v_j over the
 //           cells of query i, not renormalized; of a uniform head c(i) is the mean of v_j over all visible keys
-// (alone - mean) / (whole - mean) of the effect is kept, against the mean. The cells carry it if that is shown to be more
-// than half: if the 95 % interval of alone - (whole + mean) / 2, for the head's good or for its harm, is above 0.
+// The cells keep (alone - mean) / (whole - mean) of what the head does beyond its mean. They carry its effect if that is
+// shown to be more than half: if the 95 % interval of alone - (whole + mean) / 2, with the sign of the effect, is above 0.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ enum class Carried {
   yes,
   no,
   open,      // neither is shown
-  constant,  // at its mean the head costs nothing of interest: it acts like a constant
+  constant,  // with its mean in its place the model loses nothing of interest
 };
 
 // The test of a head's pattern. A task target of several kinds has the name of one of them if its cells carry the effect

@@ -47,11 +47,12 @@ struct FoundPattern {
 // head has the pattern for one kind only. Without varied examples there is no pattern of content.
 FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries = kEnoughQueries);
 
-// Returns that pattern, or else "uniform": a normalized entropy of at least kUniformEntropy that is at most kUniformShare as
-// far from 1 as at initialization. Untrained heads are nearly uniform, so no head is called uniform where its value at
-// initialization is unknown.
+// A head is uniform where its normalized entropy is at least kUniformEntropy, and at most kUniformShare as far from 1 as at
+// initialization. Untrained heads are nearly uniform, so none is where that is unknown.
 inline constexpr double kUniformEntropy = 0.99;
 inline constexpr double kUniformShare = 0.25;
+
+// Returns the pattern that names a head, or else "uniform".
 FoundPattern pattern_of(std::span<const HeadScore> scores);
 
 // Returns the patterns whose cells decide what such a pattern is called: itself, or of a task target with several kinds that

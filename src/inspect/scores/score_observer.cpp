@@ -38,9 +38,9 @@ ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& ba
   const std::span<const std::int32_t> tokens = batch.tokens_of(sequence);
   if (is_last(layer)) {
     task.queries.emplace();
-    const bool per_sequence = std::ssize(batch.labels) == batch.sequences;
-    const bool is_first = evaluator_.config().model.output.pooling == Pooling::first;
-    if (per_sequence) task.queries->push_back(is_first ? 0 : std::ssize(tokens) - 1);
+    const OutputConfig& output = evaluator_.config().model.output;
+    const bool per_sequence = output.per == OutputPer::sequence;
+    if (per_sequence) task.queries->push_back(output.pooling == Pooling::first ? 0 : std::ssize(tokens) - 1);
     for (std::int64_t i = 0; !per_sequence && i < std::ssize(tokens); ++i)
       if (batch.labels[static_cast<std::size_t>(sequence * batch.length + i)] != kIgnore)
         task.queries->push_back(i);

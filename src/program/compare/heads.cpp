@@ -63,6 +63,8 @@ std::vector<std::int64_t> previous_of_length(const Attention& traces) {
 std::string obstacle_of(const ModelSource& first, const ModelSource& second) {
   const OpenConfig &a = first.config, &b = second.config;
   if (heads_of(a.model) == 0 || heads_of(b.model) == 0) return "one of the models has no attention heads";
+  if (!kind_of(a.model.attention.score).softmax || !kind_of(b.model.attention.score).softmax)
+    return "one of the models has attention weights that do not sum to 1";
   if (a.task.name != b.task.name)
     return fmt::format("the tasks differ, {} and {}; heads are compared on the same sequences", a.task.name,
                        b.task.name);

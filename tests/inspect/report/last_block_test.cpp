@@ -1,11 +1,14 @@
 // Heads of the last block are judged by the queries that can reach the loss.
 #include <memory>
+#include <regex>
 #include <string>
 
 #include "catch.h"
 #include "inspect/hand_made.h"
 #include "inspect/saved_model.h"
 #include "inspect/timeline/head_log.h"
+#include "thimble/train/file.h"
+#include "thimble/train/train.h"
 
 using namespace thimble;
 
@@ -70,4 +73,26 @@ TEST_CASE("the log of heads has the levels of the last block where fewer queries
   CHECK(last["eligible"]["distance"] == line["labels"]);
   CHECK(line["eligible"]["distance"] > line["labels"]);
   CHECK(last["chance"]["first"] != line["chance"]["first"]);
+}
+
+TEST_CASE("a log that counts all queries of the last block is said to be old", "[inspect]") {
+  const TemporaryDirectory directory;
+  Config config = small_config();
+  config.task = {.name = "associative_recall", .symbols = 8, .length = 16, .pairs = 4};
+  config.model.attention.mask = Mask::causal;
+  config.data = {.train = 200, .validation = 120, .test = 120};
+  config.train.steps = 2;
+  config.train.log_heads = true;
+  const std::string run = (directory / "run").string();
+  train(config, {.directory = run, .make_head_log = head_log});
+  const auto is_old = [&] {
+    for (const std::string& remark : inspect(open_run(run), {.examples = 0}).timeline.remarks)
+      if (remark.starts_with("the log of heads was written before thimble 0.4")) return true;
+    return false;
+  };
+  CHECK_FALSE(is_old());
+  std::string log = read_file(directory / "run" / "metrics.jsonl");
+  log = std::regex_replace(log, std::regex(R"(("eligible":\{[^}]*"distance":)\d+)"), "$019999");
+  write_file(directory / "run" / "metrics.jsonl", log);
+  CHECK(is_old());
 }
