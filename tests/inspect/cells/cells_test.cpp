@@ -163,7 +163,9 @@ TEST_CASE("cells are tested in every kind of attention, with and without other h
       }
       if (effects.heads.size() == 1) continue;
       // A backup for another head: all of it without that one.
-      const std::size_t other = i == 0 ? 1 : 0;
+      const auto heads = static_cast<std::size_t>(config.model.heads);
+      const std::size_t other =
+          i >= heads ? i - heads : (i == 0 ? 1 : 0);  // of the attention before, if there is one
       const CellEffect backup =
           test(position(1000), i,
                {.verdict = Verdict::backup, .in_loss = true, .group = {effects.heads[other].id}});
@@ -171,6 +173,15 @@ TEST_CASE("cells are tested in every kind of attention, with and without other h
       CHECK_THAT(backup.alone, WithinAbs(backup.mean, kLossError));
       CHECK(std::abs(backup.mean - none.mean) > kLossError);
       REQUIRE(backup.without.size() == 1);
+      // The same as in a model whose other head is silent.
+      const CellEffect within = test(
+          position(0), i, {.verdict = Verdict::backup, .in_loss = true, .group = {effects.heads[other].id}});
+      trained.silence(evaluator.model().parameters(), effects.heads[other].id);
+      const CellEffect silent = test(position(0), i, {.verdict = Verdict::important, .in_loss = true});
+      trained.give();
+      CHECK_THAT(within.whole, WithinAbs(silent.whole, kLossError));
+      CHECK_THAT(within.mean, WithinAbs(silent.mean, kLossError));
+      CHECK_THAT(within.alone, WithinAbs(silent.alone, kLossError));
     }
   }
 }
