@@ -96,3 +96,22 @@ TEST_CASE("baselines and the positional share are of the queries that count", "[
   CHECK(same.eligible > 0);
   CHECK_THAT(same.same_class, WithinAbs(same.value, 1e-12));
 }
+
+TEST_CASE("sequences of which all queries count may come before others", "[inspect]") {
+  std::vector<ScoredSequence> sequences;
+  for (const ScoredSequence& s : random_sequences(true))
+    if (std::ssize(s.tokens) == kTime && sequences.size() < 4) sequences.push_back(s);
+  const auto share = [&](std::vector<std::size_t> order) {
+    HeadScorer scorer(kTime, true);
+    for (const std::size_t i : order) {
+      ScoreTargets::TaskTargets task;
+      if (i % 2 == 1) task.queries = std::vector<std::int64_t>{4};
+      scorer.add(ScoreTargets(sequences[i].tokens, true, task), sequences[i].weights);
+    }
+    return find_score(scorer.scores(), "positional_share");
+  };
+  const HeadScore before = share({0, 2, 1, 3}), after = share({1, 3, 0, 2});
+  CHECK_THAT(before.value, WithinAbs(after.value, 1e-12));
+  CHECK(before.value > 0);
+  CHECK(before.eligible == after.eligible);
+}

@@ -112,6 +112,14 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
     CHECK(match.queries == std::llround(same.queries(static_cast<std::int64_t>(i), j)));
     CHECK(match.elsewhere_queries == std::llround(elsewhere.queries(static_cast<std::int64_t>(i), j)));
   }
+  // Every head of the second model has a match or is listed without one.
+  std::vector<HeadId> listed = comparison.unmatched;
+  for (const HeadMatch& match : comparison.matches)
+    if (match.match) listed.push_back(*match.match);
+  std::ranges::sort(listed);
+  std::vector<HeadId> of_second;
+  for (std::int64_t h = 0; h < 8; ++h) of_second.push_back({h / 4, h % 4});
+  CHECK(listed == of_second);
   // A trained head has all its attention in common with itself.
   for (const HeadMatch& match : compare_heads(second, second, 40, 0).matches) {
     if (match.match) CHECK(*match.match == match.head);
