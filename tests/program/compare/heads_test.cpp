@@ -31,7 +31,7 @@ ForwardTrace trace_of(std::size_t length, std::vector<double> attention) {
 Config small(std::uint64_t seed, std::int64_t heads) {
   return parse_config(
       "task: {name: reverse, length: 6}\ndata: {train: 500, validation: 20, test: 40}\n"
-      "model: {d_model: 16, d_ff: 16}\ntrain: {steps: 30, batch: 16, schedule: {warmup: 5}, threads: 1}\n",
+      "model: {d_model: 16, d_ff: 16}\ntrain: {steps: 200, batch: 16, optimizer: {lr: 5e-3}, schedule: {warmup: 5}, threads: 1}\n",
       "small", {"train.seed=" + std::to_string(seed), "model.heads=" + std::to_string(heads)});
 }
 
@@ -120,11 +120,6 @@ TEST_CASE("a match is held against other sequences and the best of untrained hea
   std::vector<HeadId> of_second;
   for (std::int64_t h = 0; h < 8; ++h) of_second.push_back({h / 4, h % 4});
   CHECK(listed == of_second);
-  // A trained head has all its attention in common with itself.
-  for (const HeadMatch& match : compare_heads(second, second, 40, 0).matches) {
-    if (match.match) CHECK(*match.match == match.head);
-    in_second_layer |= match.match && match.match->layer == 1;
-  }
   CHECK(in_second_layer);
 }
 
