@@ -32,6 +32,10 @@ inline constexpr std::int64_t kEnoughQueries = 100;
 // target of reversal is the mirror.
 inline constexpr double kAmbiguous = 0.1;
 
+// A pattern that has more than half of the attention at a share of the queries between kSplit and 1 - kSplit says so: a mean
+// of 50 % may be all of the attention of every second query.
+inline constexpr double kSplit = 0.25;
+
 // The pattern that names a head.
 struct FoundPattern {
   std::string name;     // "induction", "offset -15", "task target (agent)"; empty: there is none
@@ -40,6 +44,7 @@ struct FoundPattern {
   std::int64_t eligible = 0;         // queries, on the usual or the varied examples, whichever is less
   std::optional<std::int64_t> at{};  // the best k, of an offset or a position
   std::string_view kind{};           // of a task target, where it names one
+  bool is_rival = false;  // that the head does not have: its cells are compared with those of others
 };
 
 // Finds the pattern that names a head from all its scores, see kPatternMargin and kAmbiguous, among those
@@ -56,7 +61,7 @@ inline constexpr double kUniformShare = 0.25;
 FoundPattern pattern_of(std::span<const HeadScore> scores);
 
 // Returns the patterns whose cells decide what such a pattern is called: itself, or of a task target with several kinds that
-// of all of them, and then each.
+// of all of them, and then each; those that the head does not have are rivals.
 std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores);
 
 // Returns the pattern that a head has on the usual examples, but not on varied ones.

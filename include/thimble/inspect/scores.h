@@ -129,6 +129,8 @@ struct HeadScore {
   std::int64_t eligible = 0;                                  // queries
   std::optional<std::int64_t> at{};                           // the best k
   std::string_view kind{};  // of a task target, where the task has several kinds
+  // The share of the eligible queries that have more than half of their weight on the targets; NaN: not of this score.
+  double majority = std::numeric_limits<double>::quiet_NaN();
   // Baselines; NaN: not of this score, or unknown.
   double same_positions = std::numeric_limits<double>::quiet_NaN();
   double same_class = std::numeric_limits<double>::quiet_NaN();
@@ -177,6 +179,7 @@ class HeadScorer {
   struct Mean {
     double value = 0, chance = 0, attainable = 0, eligible = 0;  // sums until divided
     double same_positions = 0, same_class = 0;
+    double majority = 0;  // queries with more than half of their weight on the targets
     bool has_positions = false, has_class = false;
     HeadScore score(std::string_view name) const;
   };
@@ -196,13 +199,14 @@ class HeadScorer {
 
   std::int64_t queries_, keys_;  // T and T, or T and S
   Visibility visibility_;
-  std::vector<double> offset_, position_;  // summed weight on key i + k, at k + T - 1, and on key k
-  std::vector<double> keys_weight_;        // of the sequence that is added, summed over its queries
+  // value and majority of key i + k, at k + T - 1, of key k, and of the mirrored key.
+  std::vector<Mean> offset_, position_;
+  Mean mirror_;
+  std::vector<double> keys_weight_;  // of the sequence that is added, summed over its queries
   PositionSums weights_;
   std::map<std::int32_t, double> token_;  // summed weight on keys with a token
   const TargetCounts* counts_ = nullptr;
-  double squares_ = 0;               // of the weights' distance from uniform, summed
-  double mirror_ = 0, entropy_ = 0;  // summed
+  double squares_ = 0, entropy_ = 0;  // summed: of the distance of weights from uniform, and entropies
   std::int64_t entropy_queries_ = 0;
   std::vector<Mean> content_ = std::vector<Mean>(ScoreTargets::kScores);  // by ContentScore, then by kind
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>>
@@ -231,7 +235,7 @@ void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied);
 Json score_table();
 
 // Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
-// best k, "matched" and its baselines where there are any, "varied": {"value", "chance", "matched",
+// best k, "majority" where attention is on target keys, "matched" and its baselines where there are any, "varied": {"value", "chance", "matched",
 // "attainable", "eligible"} where it is known, "kinds": {kind: {...}} where the task has several, and null
 // for a number that is not finite.
 Json to_json(std::span<const HeadScore> scores);

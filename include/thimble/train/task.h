@@ -162,6 +162,8 @@ struct Task {
   // stated.
   void (*relevant)(const TaskConfig&, const Example&, std::size_t i, std::vector<Relevant>& keys) = nullptr;
   std::vector<std::string_view> kinds{};  // what these positions are to the answer: "agent", "patient"
+  // How many of the kinds, the last ones, are not summed into the score task_target: what an answer depends on as well.
+  std::size_t other_kinds = 0;
   // Appends the positions of the same class as the relevant ones, those included: what a head attends to that
   // finds the class and not the member. Null: the position of an answer determines the relevant positions, as
   // in reversal, so that attending to them is a pattern of positions and not of content.

@@ -191,7 +191,7 @@ class LayerCells {
       means_;  // outputs of the layer's heads (sequences, T, H Dv), and the means (T, H Dv) in the whole model
 };
 
-// Returns the test of a head's pattern, or that of the kind that keeps more than each other one.
+// Returns the test of a head's pattern, or that of the kind that it has and that keeps more than each other one.
 CellEffect choose(LayerCells& cells, std::int64_t head, std::span<const FoundPattern> patterns,
                   const HeadVerdict& verdict, const EffectScale& scale) {
   std::vector<EvalResult> alone(patterns.size());
@@ -205,7 +205,7 @@ CellEffect choose(LayerCells& cells, std::int64_t head, std::span<const FoundPat
     return verdict.is_rise() ? change.is_above(0) : change.is_below(0);
   };
   for (std::size_t k = 1; k < tests.size(); ++k) {
-    bool most = tests[k].carried == Carried::yes;
+    bool most = tests[k].carried == Carried::yes && !patterns[k].is_rival;
     for (std::size_t other = 1; other < tests.size(); ++other) most &= other == k || keeps_more(k, other);
     if (most) return tests[k];
   }

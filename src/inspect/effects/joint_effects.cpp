@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "inspect/effects/groups.h"
 #include "inspect/effects/measure_effects.h"
@@ -109,22 +110,36 @@ class JointMeasurement {
     return heads;
   }
 
-  // Ablates every head a alone, and with every other b. A pass starts at a block with the input that the
-  // latest pass through the block before it left. So a goes from the last block to the first: until it is ablated
-  // alone, all passes start at its block or later, and the input there is that of the whole model. After that, the
-  // later blocks have inputs without a, which are those of b, as b goes from the last block to the first, too.
-  void measure_pairs() {
+  std::vector<std::size_t> all_heads() const {
     std::vector<std::size_t> all(heads_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    std::vector<SetPass> series{{{}, 0}};
-    const std::vector<std::size_t> order = last_first(all);
+    return all;
+  }
+
+  // Ablates every head a alone, and with every other b, in a model without some others. A pass starts at a block with the
+  // input that the latest pass through the block before it left. So a goes from the last block to the first: until it is
+  // ablated alone, all passes start at its block or later, and the input there is that of the first pass. After that, the
+  // later blocks have inputs without a, which are those of b, as b goes from the last block to the first, too.
+  std::vector<SetPass> pair_passes(const std::vector<std::size_t>& heads,
+                                   const std::vector<std::size_t>& removed) const {
+    std::vector<SetPass> series{{removed, 0}};
+    const auto add = [&](std::initializer_list<std::size_t> more, std::size_t from) {
+      series.push_back({removed, from});
+      series.back().heads.insert(series.back().heads.end(), more);
+    };
+    const std::vector<std::size_t> order = last_first(heads);
     for (const std::size_t a : order) {
       for (const std::size_t b : order)
-        if (block(b) == block(a) && b < a) series.push_back({{b, a}, block(a)});
-      series.push_back({{a}, block(a)});
+        if (block(b) == block(a) && b < a) add({b, a}, block(a));
+      add({a}, block(a));
       for (const std::size_t b : order)
-        if (block(b) > block(a)) series.push_back({{std::min(a, b), std::max(a, b)}, block(b)});
+        if (block(b) > block(a)) add({std::min(a, b), std::max(a, b)}, block(b));
     }
+    return series;
+  }
+
+  void measure_pairs() {
+    const std::vector<SetPass> series = pair_passes(all_heads(), {});
     const std::vector<EvalResult> results = run(series);
     std::vector<const EvalResult*> alone(heads_.size());
     Pairs pairs;
@@ -262,11 +277,12 @@ class JointMeasurement {
     report_.exact = search.exact;
   }
 
-  // Removes at each step the head that costs least together with those that are removed already.
+  // Removes at each step the head that costs least together with those that are removed already. The first time that each
+  // of them costs the smallest effect of interest, two at once are tried, if that takes at most kJointPasses passes.
   std::vector<HeadId> greedy_order() {
     EvalResult whole;
-    std::vector<std::size_t> removed, rest(heads_.size());
-    std::iota(rest.begin(), rest.end(), std::size_t{0});
+    std::vector<std::size_t> removed, rest = all_heads();
+    bool tried_pairs = false;
     while (!rest.empty()) {
       std::vector<SetPass> series{{removed, 0}};  // the inputs of all others, which go from the last block on
       for (const std::size_t head : last_first(rest)) {
@@ -278,27 +294,52 @@ class JointMeasurement {
       std::vector<std::pair<double, std::size_t>> costs;
       for (std::size_t k = 1; k < series.size(); ++k)
         costs.emplace_back(cost_of(results[k].loss, results[k].accuracy, whole), series[k].heads.back());
-      removed.push_back(std::ranges::min(costs).second);
-      std::erase(rest, removed.back());
+      const auto [cost, cheapest] = std::ranges::min(costs);
+      std::vector<std::size_t> next;
+      if (cost >= 1 && !std::exchange(tried_pairs, true)) next = removable_pair(rest, removed, whole);
+      if (next.empty()) next = {cheapest};
+      for (const std::size_t head : next) {
+        removed.push_back(head);
+        std::erase(rest, head);
+      }
     }
     return ids(removed);
+  }
+
+  // Returns the two heads that cost least, if that is less than the smallest effect of interest; otherwise none.
+  std::vector<std::size_t> removable_pair(const std::vector<std::size_t>& heads,
+                                          const std::vector<std::size_t>& removed, const EvalResult& whole) {
+    std::vector<std::int64_t> blocks;
+    for (const std::size_t head : heads) blocks.push_back(static_cast<std::int64_t>(block(head)));
+    const double share =
+        static_cast<double>(report_.group_sequences) / static_cast<double>(effects_.baseline.sequences);
+    if (count_passes(evaluator_, blocks).pairs * share > kJointPasses) return {};
+    const std::vector<SetPass> series = pair_passes(heads, removed);
+    const std::vector<EvalResult> results = run(series);
+    std::vector<std::size_t> best;
+    double least = 1;
+    for (std::size_t k = 0; k < series.size(); ++k) {
+      const double cost = cost_of(results[k].loss, results[k].accuracy, whole);
+      if (series[k].heads.size() < removed.size() + 2 || cost >= least) continue;
+      least = cost;
+      best.assign(series[k].heads.end() - 2, series[k].heads.end());
+    }
+    return best;
   }
 
   double cost_of(double loss, double accuracy, const EvalResult& whole) const {
     return cost_in_smallest(loss - whole.loss, accuracy - whole.accuracy, effects_.scale);
   }
 
-  // Sets the greedy steps, measured on all sequences, and the numbers of removable heads.
+  // Sets the greedy steps, measured on all sequences, and the largest numbers of heads whose removal, in that order, costs
+  // nothing of interest.
   void measure_removal(const std::vector<HeadId>& order) {
     report_.greedy = removal_steps(evaluator_, order, effects_.baseline);
     const auto removable = [&](const std::vector<RemovalStep>& steps) {
-      std::int64_t count = 0;
-      for (const RemovalStep& step : steps) {
-        if (step.removed == 0) continue;
-        if (cost_of(step.loss, step.accuracy, effects_.baseline) >= 1) break;
-        ++count;
-      }
-      return count;
+      std::int64_t most = 0;
+      for (const RemovalStep& step : steps)
+        if (cost_of(step.loss, step.accuracy, effects_.baseline) < 1) most = step.removed;
+      return most;
     };
     report_.removable_by_importance = removable(effects_.cumulative_ablation);
     report_.removable_greedily = removable(report_.greedy);

@@ -35,9 +35,10 @@ const ScoreInfo* naming_pattern(const std::function<std::optional<double>(const 
 namespace {
 
 // Returns whether the odds of a value are at least kMatchedOdds times those of a baseline, with `attainable` as
-// the certain event.
+// the certain event; two certain events have the same.
 bool exceeds(double value, double baseline, double attainable) {
-  return value * (attainable - baseline) >= kMatchedOdds * baseline * (attainable - value);
+  return value > baseline &&
+         value * (attainable - baseline) >= kMatchedOdds * baseline * (attainable - value);
 }
 
 // Returns the strength of a pattern, on the usual or the varied examples, whichever is less; nullopt where the
@@ -92,8 +93,10 @@ std::string full_name(std::string_view label, const HeadScore& score) {
 }
 
 std::string numbers_of(bool content, const HeadScore& score) {
-  std::string text =
-      fmt::format("{} of its attention (chance {}", percentage(score.value), percentage(score.chance));
+  std::string text = fmt::format("{} of its attention", percentage(score.value));
+  if (score.majority > kSplit && score.majority < 1 - kSplit)
+    text += fmt::format(", more than half at {} of the queries", percentage(score.majority));
+  text += fmt::format(" (chance {}", percentage(score.chance));
   if (!content) return text + ")";
   return text + fmt::format(", matched {}), {} where position and content part (matched {})",
                             percentage(score.matched()), percentage(score.varied->value),
@@ -137,7 +140,10 @@ std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<cons
   std::vector<FoundPattern> all;
   const ScoreInfo& info = *std::ranges::find(kScoreTable, found.score, &ScoreInfo::name);
   for (const HeadScore& score : scores)
-    if (found.score == "task_target" && score.name == found.score) all.push_back(pattern_from(info, score));
+    if (found.score == "task_target" && score.name == found.score) {
+      all.push_back(pattern_from(info, score));
+      all.back().is_rival = !pattern_strength(score, info.content, kEnoughQueries);
+    }
   return all.size() > 1 ? all : std::vector{found};
 }
 

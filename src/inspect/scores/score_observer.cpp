@@ -64,7 +64,8 @@ void ScoreObserver::set_targets(const Chunk& chunk) {
     for (const AttentionLayer& layer : layers_) {
       std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
       if (std::ssize(made) == b)
-        made.push_back(targets(layer, chunk.batch, b, {alignments, candidates, data.task().kinds.size()}));
+        made.push_back(targets(layer, chunk.batch, b,
+                               {alignments, candidates, data.task().kinds.size(), data.task().other_kinds}));
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "thimble/inspect/score_targets.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "thimble/engine/error.h"
@@ -11,13 +12,13 @@ namespace {
 
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// Returns the distinct keys that the alignments give each query, ascending, of one kind or of any.
+// Returns the distinct keys that the alignments give each query, ascending, of the kinds first .. end - 1.
 std::vector<std::vector<std::int64_t>> keys_by_query(std::span<const Dataset::Alignment> alignments,
-                                                     std::int64_t queries,
-                                                     std::optional<std::int32_t> kind = {}) {
+                                                     std::int64_t queries, std::size_t first = 0,
+                                                     std::size_t end = SIZE_MAX) {
   std::vector<std::vector<std::int64_t>> all(to_index(queries));
   for (const Dataset::Alignment& a : alignments)
-    if (!kind || a.kind == *kind) all[to_index(a.query)].push_back(a.key);
+    if (to_index(a.kind) >= first && to_index(a.kind) < end) all[to_index(a.query)].push_back(a.key);
   for (std::vector<std::int64_t>& keys : all) {
     std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -75,10 +76,11 @@ void ScoreTargets::add_task(const TaskTargets& task) {
   for (std::int64_t i = 0; i < queries_; ++i)
     std::erase_if(candidates[to_index(i)], [&](std::int64_t key) { return key >= visible(i); });
   for (std::size_t s = task_target; s < sums_.size(); ++s) {
-    const auto kind = static_cast<std::int32_t>(s) - kScores;
     Sum& sum = sums_[s];
-    const auto targets =
-        keys_by_query(task.alignments, queries_, kind < 0 ? std::nullopt : std::optional(kind));
+    const bool is_sum = s == task_target;
+    const std::size_t first = is_sum ? 0 : s - kScores,
+                      end = is_sum ? std::max<std::size_t>(task.kinds, 1) - task.other_kinds : first + 1;
+    const auto targets = keys_by_query(task.alignments, queries_, first, end);
     sum.has_rivals = !task.candidates.empty();
     for (std::int64_t i = 0; i < queries_; ++i) {
       const std::int64_t found = add(sum, i, targets[to_index(i)]);

@@ -17,6 +17,9 @@ constexpr double kUniform = 1e-12;  // squared distance from uniform of a unifor
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+// Returns whether a weight is more than half of a query's attention.
+bool is_majority(double weight) { return weight > 0.5; }
+
 }  // namespace
 
 HeadScorer::HeadScorer(std::int64_t queries, std::int64_t keys, Visibility visibility)
@@ -66,7 +69,7 @@ void HeadScorer::add(const ScoreTargets& targets, std::span<const double> weight
   content_.resize(std::max(content_.size(), targets.sums().size()));
   counts_ = counts;
   for (std::int64_t j = 0; j < targets.keys(); ++j) {
-    position_[at(j)] += keys_weight_[at(j)];
+    position_[at(j)].value += keys_weight_[at(j)];
     if (counts != nullptr) token_[targets.tokens()[at(j)]] += keys_weight_[at(j)];
   }
   const TargetCounts::Group* const group = counts == nullptr ? nullptr : &counts->of(targets);
@@ -78,7 +81,11 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
                              std::span<const double> weights, const TargetCounts::Group* group) const {
   const ScoreTargets::Sum& sum = targets.sums()[score];
   double value = 0, same_class = 0;
-  for (const auto& [query, key] : sum.cells) value += weights[at(query * keys_ + key)];
+  std::vector<double> own(at(targets.queries()));
+  for (const auto& [query, key] : sum.cells) {
+    value += weights[at(query * keys_ + key)];
+    own[at(query)] += weights[at(query * keys_ + key)];
+  }
   for (const auto& [query, key, share] : sum.rivals) same_class += share * weights[at(query * keys_ + key)];
   if (!sum.other_queries.empty()) {
     for (std::size_t j = 0; j < keys_weight_.size(); ++j)
@@ -87,6 +94,7 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
       same_class -= sum.other_queries[at(key)] * weights[at(query * keys_ + key)];
   }
   mean.value += value;
+  mean.majority += static_cast<double>(std::ranges::count_if(own, is_majority));
   mean.chance += sum.chance;
   mean.attainable += sum.attainable;
   mean.eligible += static_cast<double>(sum.eligible);
@@ -95,8 +103,6 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
   if (group == nullptr) return;
   mean.has_positions = true;
   const std::vector<std::uint32_t>& cells = group->cells[score];
-  std::vector<double> own(at(targets.queries()));
-  for (const auto& [query, key] : sum.cells) own[at(query)] += weights[at(query * keys_ + key)];
   for (std::int64_t i = 0; i < targets.queries(); ++i) {
     if (cells.empty() || !targets.counts(i)) continue;
     double all = 0;
@@ -109,13 +115,16 @@ void HeadScorer::add_content(Mean& mean, const ScoreTargets& targets, std::size_
 
 void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const double* row) {
   const std::int64_t visible = targets.visible(query);
-  double* offset = offset_.data() + (queries_ - 1 - query);
+  Mean* offset = offset_.data() + (queries_ - 1 - query);
   double total = 0, entropy = 0;
   for (std::int64_t j = 0; j < visible; ++j) {
     total += row[j];
-    offset[j] += row[j];
+    offset[j].value += row[j];
     keys_weight_[at(j)] += row[j];
     if (row[j] > 0) entropy -= row[j] * portable::log(row[j]);
+    if (!is_majority(row[j])) continue;
+    ++offset[j].majority;
+    ++position_[at(j)].majority;
   }
   require<NumericError>(
       std::abs(total - 1) <= kRowError,
@@ -126,7 +135,10 @@ void HeadScorer::add_row(const ScoreTargets& targets, std::int64_t query, const 
     ++entropy_queries_;
   }
   const std::int64_t mirrored = targets.keys() - 1 - query;
-  if (mirrored >= 0 && mirrored < visible) mirror_ += row[mirrored];
+  if (mirrored >= 0 && mirrored < visible) {
+    mirror_.value += row[mirrored];
+    mirror_.majority += is_majority(row[mirrored]) ? 1 : 0;
+  }
   for (std::int64_t j = 0; j < visible; ++j) {
     const double excess = row[j] - 1 / static_cast<double>(visible);
     squares_ += excess * excess;
@@ -140,6 +152,7 @@ HeadScore HeadScorer::Mean::score(std::string_view name) const {
   score.chance = chance / eligible;
   score.attainable = attainable / eligible;
   score.eligible = std::llround(eligible);
+  score.majority = majority / eligible;
   if (has_positions) score.same_positions = same_positions / eligible;
   if (has_class) score.same_class = same_class / eligible;
   return score;
@@ -149,21 +162,17 @@ HeadScore HeadScorer::Mean::score(std::string_view name) const {
 struct HeadScorer::Positions {
   std::vector<Mean> offset;    // offset k at index k + T - 1
   std::vector<Mean> position;  // position k at index k
-  Mean mirror, distance, signed_distance;
+  Mean mirror, distance{}, signed_distance{};
 };
 
 HeadScorer::Positions HeadScorer::positions() const {
-  Positions out;
-  out.offset.resize(offset_.size());
-  out.position.resize(position_.size());
+  Positions out{.offset = offset_, .position = position_, .mirror = mirror_};
   for (std::size_t k = 0; k < offset_.size(); ++k) {
     const double distance = static_cast<double>(k) - static_cast<double>(queries_ - 1);
-    out.offset[k].value = offset_[k];
-    out.distance.value += offset_[k] * std::abs(distance);
-    out.signed_distance.value += offset_[k] * distance;
+    out.distance.value += offset_[k].value * std::abs(distance);
+    out.signed_distance.value += offset_[k].value * distance;
   }
-  for (std::size_t k = 0; k < position_.size(); ++k) out.position[k].value = position_[k];
-  out.mirror.value = mirror_;
+  out.distance.majority = out.signed_distance.majority = kNaN;
   for (const auto& [size, counts] : counted_) add_positions(out, size.second, counts);
   return out;
 }
@@ -228,7 +237,7 @@ HeadScore HeadScorer::positional_share() const {
 double HeadScorer::same_tokens(std::int64_t position, double queries) const {
   double visible = 0, compared = 0, sum = 0;
   for (const auto& [token, pairs] : counts_->pairs_at(position)) visible += pairs;
-  const double mean = position_[at(position)] / visible;
+  const double mean = position_[at(position)].value / visible;
   for (const auto& [token, pairs] : counts_->pairs_at(position)) {
     const double elsewhere = counts_->pairs().at(token) - pairs;
     if (elsewhere <= 0) continue;
@@ -270,7 +279,8 @@ std::vector<HeadScore> HeadScorer::scores(std::span<const std::string_view> kind
     return like.empty() ? std::nullopt : find_score(like, name).at;
   };
   const auto queries = static_cast<double>(entropy_queries_);
-  const Mean entropy{.value = entropy_, .chance = queries, .attainable = queries, .eligible = queries};
+  const Mean entropy{
+      .value = entropy_, .chance = queries, .attainable = queries, .eligible = queries, .majority = kNaN};
   const std::int64_t all = std::llround(p.distance.eligible);
   std::vector<HeadScore> out = {
       entropy.score("entropy"),
@@ -336,6 +346,7 @@ Json score_json(const HeadScore& score) {
                 {"attainable", number_json(score.attainable)},
                 {"eligible", score.eligible}};
   if (score.at) entry["at"] = *score.at;
+  if (!std::isnan(score.majority)) entry["majority"] = score.majority;
   for (const auto& [name, baseline] : {std::pair("same_positions", score.same_positions),
                                        {"same_class", score.same_class},
                                        {"same_tokens", score.same_tokens}}) {

@@ -80,6 +80,7 @@ TEST_CASE("the cells of a pattern are the visible keys that it names", "[inspect
   const std::vector<Dataset::Alignment> alignments{{3, 0, 0}, {3, 1, 1}};
   const std::vector<std::string_view> kinds{"left", "right"};
   using Keys = std::vector<std::vector<std::int64_t>>;  // by query
+  std::size_t others = 0;
   const auto keys = [&](std::string_view score, std::optional<std::int64_t> at = {}, bool causal = true,
                         std::string_view kind = {}) {
     FoundPattern pattern = position(0);
@@ -87,7 +88,7 @@ TEST_CASE("the cells of a pattern are the visible keys that it names", "[inspect
     pattern.at = at;
     pattern.kind = kind;
     Keys found(4);
-    for (const auto& [query, key] : cells_of(pattern, {tokens, causal, {alignments, {}, 2}}, kinds))
+    for (const auto& [query, key] : cells_of(pattern, {tokens, causal, {alignments, {}, 2, others}}, kinds))
       found[static_cast<std::size_t>(query)].push_back(key);
     return found;
   };
@@ -102,6 +103,9 @@ TEST_CASE("the cells of a pattern are the visible keys that it names", "[inspect
   CHECK(keys("induction") == Keys{{}, {}, {1}, {2}});
   CHECK(keys("same_token", {}, false) == Keys{{2}, {3}, {0}, {1}});
   CHECK(keys("task_target") == Keys{{}, {}, {}, {0, 1}});
+  CHECK(keys("task_target", {}, true, "right") == Keys{{}, {}, {}, {1}});
+  others = 1;  // "right" is not summed
+  CHECK(keys("task_target") == Keys{{}, {}, {}, {0}});
   CHECK(keys("task_target", {}, true, "right") == Keys{{}, {}, {}, {1}});
 }
 
@@ -184,6 +188,26 @@ TEST_CASE("cells are tested in every kind of attention, with and without other h
       CHECK_THAT(within.alone, WithinAbs(silent.alone, kLossError));
     }
   }
+}
+
+TEST_CASE("of several kinds the one that a head has and whose cells keep most names it", "[inspect]") {
+  const hand_made::HandMade made = behind_boundary();
+  Evaluator evaluator(made.config);
+  evaluator.select(Split::test, 60);
+  std::ranges::fill(evaluator.model().parameters().values(), Real{0});  // as before initialization
+  made.set_weights(evaluator.model());
+  const EffectsReport effects = measure_effects(evaluator);
+  const std::vector<HeadVerdict> verdicts(2, {.verdict = Verdict::important});
+  const auto chosen = [&](bool has_second) {
+    FoundPattern second = position(2);  // carries the effect, unlike the boundary
+    second.is_rival = !has_second;
+    const std::vector<std::vector<FoundPattern>> patterns{{position(0), position(0), second}, {}};
+    return measure_cells(evaluator, patterns, verdicts, effects, {})[0].value();
+  };
+  CHECK(chosen(true).pattern.at == 2);
+  CHECK(chosen(true).carried == Carried::yes);
+  CHECK(chosen(false).pattern.at == 0);
+  CHECK(chosen(false).carried == Carried::no);
 }
 
 TEST_CASE("half of what a head does is the bound, for its good and for its harm", "[inspect]") {

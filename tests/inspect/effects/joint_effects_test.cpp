@@ -227,7 +227,7 @@ TEST_CASE("with many heads the order of removal is found on some sequences, its 
   }
 }
 
-TEST_CASE("heads are removable until the first step that costs the smallest effect", "[inspect]") {
+TEST_CASE("heads are removable up to the last step that costs less than the smallest effect", "[inspect]") {
   Trained trained(rich_config());
   EffectsReport effects = measure_effects(trained.evaluator);
   effects.scale.at_chance = true;
@@ -250,9 +250,10 @@ TEST_CASE("heads are removable until the first step that costs the smallest effe
     }
     const JointReport joint = measure_joint_effects(trained.evaluator, effects);
     std::int64_t greedily = 0, by_importance = 0, alone = 0;
-    while (greedily < 4 && joint.greedy[static_cast<std::size_t>(greedily + 1)].loss - whole < limit)
-      ++greedily;
-    while (by_importance < 4 && costs[by_importance] * 0.0625 < limit) ++by_importance;
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      if (joint.greedy[static_cast<std::size_t>(step)].loss - whole < limit) greedily = step;
+      if (costs[step - 1] * 0.0625 < limit) by_importance = step;
+    }
     for (const double cost : costs) alone += cost * 0.0625 < limit;
     CHECK(joint.removable_greedily == greedily);
     CHECK(joint.removable_by_importance == by_importance);

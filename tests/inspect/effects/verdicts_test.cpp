@@ -109,6 +109,10 @@ TEST_CASE("two heads that cancel are important, and cost nothing together", "[in
   CHECK_THAT(report.heads[1].label.sentence,
              ContainsSubstring("; ablated together with 0.2 it costs nothing of interest;"));
   CHECK_THAT(report.heads[0].label.sentence, !ContainsSubstring("together"));
+  // After 0.3, each of the others costs something, but these two do not.
+  CHECK(report.joint.removable_greedily == 3);
+  CHECK((report.joint.greedy[1].id == HeadId{0, 3}));
+  CHECK((report.joint.greedy[4].id == HeadId{0, 0}));
 }
 
 TEST_CASE("as many sequences as a report asks for show that a head costs nothing", "[inspect]") {

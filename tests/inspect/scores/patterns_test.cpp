@@ -57,6 +57,7 @@ class TaskHeads {
   }
 
   std::span<const std::string_view> kinds() const { return data_.task().kinds; }
+  std::size_t summed_kinds() const { return kinds().size() - data_.task().other_kinds; }
   const std::vector<TaskSequence>& sequences(Split split) const { return sequences_.at(split); }
 
   FoundPattern pattern(const Head& head) const {
@@ -83,7 +84,8 @@ class TaskHeads {
   }
 
   ScoreTargets targets(const TaskSequence& s) const {
-    const ScoreTargets::TaskTargets named{s.alignments, s.candidates, kinds().size()};
+    const ScoreTargets::TaskTargets named{s.alignments, s.candidates, kinds().size(),
+                                          data_.task().other_kinds};
     return cross() ? ScoreTargets::cross(std::ssize(s.queries), s.keys, named)
                    : ScoreTargets(s.keys, setting_.causal, named);
   }
@@ -119,8 +121,8 @@ void add_keys(const std::vector<Dataset::Alignment>& from, std::int64_t i, std::
       row[static_cast<std::size_t>(key)] = 1;
 }
 
-// Attends to the right keys, of one kind or of all; elsewhere to all keys.
-Head right(std::int32_t kind = -1) {
+// Attends to the right keys, of one kind or of all kinds that are summed; elsewhere to all keys.
+Head right(std::int32_t kind) {
   return [kind](const TaskSequence& s, std::int64_t i, std::span<double> row) {
     add_keys(s.alignments, i, kind, row);
   };
@@ -193,11 +195,13 @@ TEST_CASE("a head on the right keys is named after content, by kind where there 
       {"associative_recall", "induction"}, {"induction", "induction"}, {"histogram", "same token"}};
   for (const Setting& setting : kSettings) {
     const TaskHeads task(setting);
-    const FoundPattern all = task.pattern(right());
+    const FoundPattern all = task.pattern(right(task.summed_kinds() > 1 ? -1 : 0));
     INFO(setting.task << ": " << all.name << ", " << all.numbers);
     const auto found = special.find(setting.task);
-    CHECK((all.name == "task target" || (found != special.end() && all.name == found->second)));
-    for (std::size_t kind = 0; task.kinds().size() > 1 && kind < task.kinds().size(); ++kind) {
+    const bool has_others = task.summed_kinds() < task.kinds().size();
+    CHECK((all.name == (has_others ? "task target (referent)" : "task target") ||
+           (found != special.end() && all.name == found->second)));
+    for (std::size_t kind = 0; task.summed_kinds() > 1 && kind < task.kinds().size(); ++kind) {
       const FoundPattern one = task.pattern(right(static_cast<std::int32_t>(kind)));
       INFO(one.name << ", " << one.numbers);
       CHECK(one.name == fmt::format("task target ({})", task.kinds()[kind]));
@@ -249,7 +253,7 @@ TEST_CASE("mixtures are named after their larger part", "[inspect]") {
   const auto mixture = [&](double share) {
     return task.pattern([=](const TaskSequence& s, std::int64_t i, std::span<double> row) {
       Weights other(row.size());
-      right()(s, i, row);
+      right(0)(s, i, row);
       distance(s, i, other);
       for (std::size_t j = 0; j < row.size(); ++j) row[j] = share * row[j] + (1 - share) * other[j];
     });

@@ -127,7 +127,8 @@ TEST_CASE("a score without an eligible query is undefined, null in JSON", "[insp
                                                    {"chance", find_score(found, "self").chance},
                                                    {"at_init", 0.25},
                                                    {"attainable", 1.0},
-                                                   {"eligible", 7}})));
+                                                   {"eligible", 7},
+                                                   {"majority", 1.0}})));
   CHECK(json["offset"]["at"] == 0);
   std::vector<std::string> names;
   for (const auto& [name, score] : json.items()) names.push_back(name);

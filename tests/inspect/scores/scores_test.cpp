@@ -21,18 +21,21 @@ using TargetKeys =
 HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool causal,
                              const TargetKeys& target) {
   HeadScore score;
+  score.majority = 0;
   for (const ScoredSequence& s : sequences) {
     const std::int64_t n = std::ssize(s.tokens);
     for (std::int64_t i = 0; i < n; ++i) {
       const auto keys = target(s, i, n);
       if (keys.empty()) continue;
       ++score.eligible;
-      double seen = 0;
+      double seen = 0, own = 0;
       for (const std::int64_t j : keys) {
         if (j < 0 || j >= visible(i, n, causal)) continue;
         score.value += cell(s, i, j);
+        own += cell(s, i, j);
         ++seen;
       }
+      score.majority += own > 0.5 ? 1 : 0;
       score.chance += seen / static_cast<double>(visible(i, n, causal));
       score.attainable += seen > 0 ? 1 : 0;
     }
@@ -41,6 +44,7 @@ HeadScore plain_target_score(const std::vector<ScoredSequence>& sequences, bool 
   score.value /= queries;
   score.chance /= queries;
   score.attainable /= queries;
+  score.majority /= queries;
   return score;
 }
 
@@ -82,6 +86,8 @@ void expect_same(const HeadScore& found, const HeadScore& expected) {
   CHECK_THAT(found.value, WithinAbs(expected.value, 1e-12));
   CHECK_THAT(found.chance, WithinAbs(expected.chance, 1e-12));
   CHECK_THAT(found.attainable, WithinAbs(expected.attainable, 1e-12));
+  CHECK(std::isnan(found.majority) == std::isnan(expected.majority));
+  if (!std::isnan(expected.majority)) CHECK_THAT(found.majority, WithinAbs(expected.majority, 1e-12));
 }
 
 std::set<std::int64_t> key_if(bool condition, std::int64_t key) {

@@ -72,8 +72,9 @@ TEST_CASE("the answer of coreference, at `it`, is the noun that the adjective su
       REQUIRE(e.target[i] != kIgnore);
       CHECK(vocabulary[static_cast<std::size_t>(e.target[i])] == meant);
       const Tokens keys = relevant(kCoreference, e, i);
-      REQUIRE(keys.size() == 1);
+      REQUIRE(keys.size() == 2);
       CHECK(e.input[static_cast<std::size_t>(keys[0])] == e.target[i]);
+      CHECK(vocabulary[static_cast<std::size_t>(e.input[static_cast<std::size_t>(keys[1])])] == slots[5]);
     }
   }
 }

@@ -95,9 +95,10 @@ TEST_CASE("the candidates of a pronoun are both nouns, and openers move them", "
   std::int64_t two_openers = 0;
   for (const Example& e : examples(data, Split::varied)) {
     const auto found = data.alignments(e), candidates = data.candidates(e);
-    REQUIRE(found.size() == 1);
+    REQUIRE(found.size() == 2);
     REQUIRE(candidates.size() == 2);
     REQUIRE(data.names()[static_cast<std::size_t>(at(e.input, found[0].query))] == "it");
+    REQUIRE((found[0].kind == 0 && found[1].kind == 1 && found[1].key == std::ssize(e.input) - 1));
     REQUIRE(at(e.input, found[0].key) == at(e.target, found[0].query));
     for (const auto& [query, key, kind] : candidates)
       REQUIRE(data.names()[static_cast<std::size_t>(at(e.input, key - 1))] == "the");

@@ -107,6 +107,13 @@ double distinct_inputs(const TaskConfig&) { return kSentences; }
 // Animals and places are equally likely, and so is each noun among them.
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
+// The position of the noun that is the answer, and of the adjective, which comes last.
+void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
+  if (example.target[i] == kIgnore) return;
+  answer_positions(config, example, i, keys);
+  keys.push_back({static_cast<std::int32_t>(example.input.size()) - 1, 1});
+}
+
 // The positions of both nouns.
 void candidates(const TaskConfig&, const Example& example, std::size_t, std::vector<std::int32_t>& keys) {
   constexpr std::int32_t kFirst = token(kAnimals, 0), kEnd = token(kAnimalVerbs, 0);
@@ -133,8 +140,9 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = chance,
-          .relevant = answer_positions,
-          .kinds = {"referent"},
+          .relevant = relevant,
+          .kinds = {"referent", "adjective"},
+          .other_kinds = 1,
           .candidates = candidates,
           .vary = vary};
 }
