@@ -86,7 +86,7 @@ exec 5>&-
 train --out full 2>/dev/full >/dev/null || fail "training with a full log: status $?"
 train --out gone 2> >(true) >/dev/null || fail "training with a log whose reader has gone: status $?"
 [[ $(hash full) == "$(hash whole)" && $(hash gone) == "$(hash whole)" ]] || fail "other weights with a full log"
-for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' ''; do
+for command in frobnicate 'train none.yaml' 'eval none' 'train --threads x' config; do
   status=$(status_of bash -c "'$thimble' $command 2>/dev/full")
   [[ $status == 2 ]] || fail "thimble $command 2>/dev/full: status $status, not 2"
 done

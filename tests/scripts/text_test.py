@@ -135,7 +135,7 @@ run("train", "small.yaml", "--out", "halted", *sampled, "--stop-after", "7")
 run("train", "halted", "--resume")
 assert samples_of("halted") == samples_of("sampled")
 run("inspect", "sampled", "--html", "s.html", "--sequences", "8", "--json", "i.json")
-assert '"samples":[{"step":5,' in open("s.html").read() and re.search(r"after so\s+many\s+tokens\s+of\s+its\s+window:\s+1:\s+\d\.\d+\s+\(40\s+labels\)", run("inspect", "sampled", "--sequences", "40"))
+assert '"samples":[{"step":5,' in open("s.html").read() and re.search(r"after so\s+many\s+tokens\s+of\s+its\s+window:\s+1:\s+\d\.\d+\s+\(40\s+labels\)", run("inspect", "sampled", "--sequences", "40", "--details"))
 report = json.load(open("i.json"))
 Report("inspect", report)
 of_positions = [(at["loss"], at["labels"]) for at in report["loss_by_position"] if at["labels"]]

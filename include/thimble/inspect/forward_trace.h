@@ -25,6 +25,7 @@ struct ForwardTrace {
   std::vector<std::int32_t> source;       // (S); empty in an encoder-only model
   std::vector<std::int32_t> targets;      // (R), kIgnore without a label; empty when unknown
   std::vector<std::int32_t> predictions;  // (R), the most probable
+  std::vector<char> guessed{};        // (R), whether a target can only be guessed; empty: not stated, or none
   std::vector<std::int32_t> outputs;  // (V) of a model whose outputs are answers: their tokens; else empty
   std::vector<double> logits;         // (R, V)
   std::vector<double> probabilities;  // (R, V)

@@ -35,6 +35,7 @@ struct HeadReport {
 
 struct InspectReport {
   OpenConfig config;
+  std::string run;                            // the name of its directory; "": weights made elsewhere
   Names tokens;                               // the vocabulary
   std::string weights_hash;                   // as in the summary of a run
   std::int64_t length = 0;                    // T

@@ -19,6 +19,7 @@ struct Label {
   Verdict verdict = Verdict::unused;
   std::string sentence;         // the label with its evidence
   std::vector<HeadId> group{};  // of a backup, the other heads of its group
+  std::string summary{};        // the label in plain words, see summarize
 };
 
 // Labels a head from all its scores, with at_init where it is known, its zero ablation, the verdict on its effects, and

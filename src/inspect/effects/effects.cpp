@@ -34,7 +34,10 @@ BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                       const AnswerBounds& bounds) {
   std::vector<double> losses, labels;
+  std::int64_t knowable = 0, known = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
+    knowable += before[i].knowable;
+    known += after[i].knowable_correct - before[i].knowable_correct;
     losses.push_back(after[i].loss - before[i].loss);
     labels.push_back(static_cast<double>(before[i].labeled));
   }
@@ -47,7 +50,9 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
           {accuracy.mean(), accuracy.interval(), accuracy.p()},
           {capped.mean(), capped.interval(), capped.p()},
           std::ssize(before),
-          std::llround(std::accumulate(labels.begin(), labels.end(), 0.0))};
+          std::llround(std::accumulate(labels.begin(), labels.end(), 0.0)),
+          knowable > 0 ? static_cast<double>(known) / static_cast<double>(knowable) : 0,
+          knowable};
 }
 
 Json to_json(const EffectScale& scale) {

@@ -90,6 +90,7 @@ std::vector<HeadVerdict> judge_heads(std::span<const Effect> zero, const EffectS
                loss = loss_cost(zero[i], scale, p[2 * i + 1]);
     HeadVerdict& out = verdicts[i];
     out.loss_cap = scale.bounds.loss_cap;
+    out.keeps_answers = accuracy.is_small();
     if (accuracy.is_small() && loss.is_small()) {
       out.verdict = Verdict::unused;
     } else if (accuracy.is_of_interest() || loss.is_of_interest()) {

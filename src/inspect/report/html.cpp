@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -71,11 +72,20 @@ Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& r
   return out;
 }
 
+// Returns the run and its data file, or the task of data that are generated: "runs/names, names.txt".
+std::string report_name(const InspectReport& report) {
+  const TaskConfig& task = report.config.task;
+  const std::string data =
+      task.file.empty() ? task.name : std::filesystem::path(task.file).filename().string();
+  return report.run.empty() || report.run == data ? data : report.run + ", " + data;
+}
+
 // Returns the report for the page: maps are packed, and the user's own sequence is the first example.
 Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   Json json = to_json(report);
   json["score_table"] = score_table();
+  json["name"] = report_name(report);
   for (std::size_t i = 0; i < report.heads.size(); ++i) {
     const HeadReport& head = report.heads[i];
     const auto layer = static_cast<std::size_t>(head.effects.id.layer);

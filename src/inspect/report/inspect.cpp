@@ -1,10 +1,14 @@
 #include "thimble/inspect/inspect.h"
+
+#include <filesystem>
+
 #include "inspect/effects/head_names.h"
 #include "inspect/report/inspect_run.h"
 #include "inspect/scores/require_heads.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
+#include "thimble/train/task.h"
 #include "train/config/with_precision.h"
 
 namespace thimble {
@@ -27,7 +31,11 @@ InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
   require_weights(model.config.model);
   InspectReport report =
       with_precision(model.config, [&]<class R>() { return run_inspection<R>(model, options); });
-  if (!model.run.empty()) report.timeline = read_timeline(model.run, model.state);
+  if (!model.run.empty()) {
+    report.timeline = read_timeline(model.run, model.state);
+    report.run = std::filesystem::absolute(model.run.path()).lexically_normal().filename().string();
+    if (report.run.empty()) report.run = model.run.name();
+  }
   for (const HeadReport& head : report.heads)
     report.timeline.patterns.push_back(find_pattern(head.scores).score);
   if (counts_all_queries(report))
@@ -81,6 +89,7 @@ Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers,
                {"verdict", verdict_name(head.label.verdict)},
                {"group", Json::array()},
                {"sentence", head.label.sentence},
+               {"summary", head.label.summary},
                {"cells", head.cells ? to_json(*head.cells) : Json()},
                {"scores", to_json(head.scores)},
                {"ablation", to_json(head.effects)},
@@ -92,6 +101,20 @@ Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers,
     json["mean_weights_from_end"] = map_json(head.mean_weights.from_end, keys);
   if (!layer.stack.empty()) json["attention"] = layer.name();
   return json;
+}
+
+// Returns the accuracy among the answers that can be known, how many these are, and why others cannot; null where that is not
+// stated.
+Json knowable_json(const InspectReport& report) {
+  std::int64_t labels = 0, correct = 0;
+  for (const SequenceResult& one : report.baseline.per_sequence) {
+    labels += one.knowable;
+    correct += one.knowable_correct;
+  }
+  if (labels == 0) return nullptr;
+  return {{"accuracy", static_cast<double>(correct) / static_cast<double>(labels)},
+          {"labels", labels},
+          {"reason", find_task(report.config.task.name).unknowable}};
 }
 
 }  // namespace
@@ -109,7 +132,8 @@ Json to_json(const InspectReport& report) {
                  {"accuracy", report.baseline.accuracy},
                  {"sequence_accuracy", report.baseline.sequence_accuracy},
                  {"sequences", report.baseline.sequences},
-                 {"labels", report.baseline.labels}}},
+                 {"labels", report.baseline.labels},
+                 {"knowable", knowable_json(report)}}},
                {"scale", to_json(report.scale)},
                {"unpaired", report.unpaired},
                {"heads", Json::array()},

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "inspect/report/summary.h"
 #include "train/files/text/format.h"
 
 namespace thimble {
@@ -131,9 +132,8 @@ Label label_without_pattern(std::span<const HeadScore> scores, const Effect& zer
               usual.name.empty() ? "" : fmt::format("; {} not confirmed: {}", usual.name, usual.numbers))};
 }
 
-}  // namespace
-
-Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
+// Returns the label without its summary.
+Label make_label(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
                  const std::optional<CellEffect>& cells) {
   if (effects.verdict == Verdict::at_chance)
     return {"", Verdict::at_chance, "no label: the model is no better than chance"};
@@ -150,6 +150,15 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero, const He
             fmt::format("not enough evidence: only {} queries, at least {} needed", queries, kEnoughQueries)};
   }
   return label_without_pattern(scores, zero, effects);
+}
+
+}  // namespace
+
+Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
+                 const std::optional<CellEffect>& cells) {
+  Label label = make_label(scores, zero, effects, cells);
+  label.summary = summarize(scores, zero, effects, cells);
+  return label;
 }
 
 }  // namespace thimble

@@ -231,6 +231,7 @@ Json sequence_json(const ForwardTrace& trace, const Names& names) {
   json["tokens"] = named(names, trace.tokens);
   if (!trace.targets.empty()) json["targets"] = named(names, trace.targets);
   json["predictions"] = named(names, trace.predictions);
+  for (const char guessed : trace.guessed) json["guessed"].push_back(guessed != 0);
   return json;
 }
 

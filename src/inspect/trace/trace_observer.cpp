@@ -60,6 +60,11 @@ void TraceObserver::add_predictions(ConstMatrixView logits) {
     const std::int64_t outputs = std::min<std::int64_t>(rows, std::ssize(trace.tokens));
     for (std::int64_t row = first; row < first + outputs && !batch_->labels.empty(); ++row)
       trace.targets.push_back(data_.token_of(batch_->labels[static_cast<std::size_t>(row)]));
+    for (std::size_t k = 0; k < batch_->knowable_labels.size(); ++k) {
+      trace.guessed.resize(trace.targets.size());
+      if (const std::int64_t row = batch_->rows[k] - first; row >= 0 && row < outputs)
+        trace.guessed[static_cast<std::size_t>(row)] = batch_->knowable_labels[k] == kIgnore;
+    }
     for (std::int64_t row = first; row < first + outputs; ++row) {
       const std::span<const Real> z(logits.row(row), static_cast<std::size_t>(logits.cols));
       const auto best = std::ranges::max_element(z);

@@ -255,11 +255,15 @@ int Command::run(int argc, char** argv) {
     end = std::find(argv, argv + argc, std::string_view("--"));
     if (end != argv + argc) command->rest_->assign(end + 1, argv + argc);
   }
+  const auto print_help = [this] {
+    write_out(help(chosen(), std::min<std::size_t>(80, line_width(1))));
+    return 0;
+  };
+  if (argc == 1) return print_help();
   try {
     parsed_->parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::CallForHelp&) {
-    write_out(help(chosen(), std::min<std::size_t>(80, line_width(1))));
-    return 0;
+    return print_help();
   } catch (const CLI::CallForVersion& e) {
     print_out("{}\n", e.what());
     return 0;

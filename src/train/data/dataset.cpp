@@ -148,6 +148,7 @@ void Dataset::start(Split split, std::int64_t count, const Index& index, bool fi
   out.rows.clear();
   out.row_labels.clear();
   out.countable_labels.clear();
+  out.knowable_labels.clear();
   const auto cells = static_cast<std::size_t>(count * length), rows = static_cast<std::size_t>(count);
   out.tokens.assign(cells, 0);
   out.lengths.resize(rows);
@@ -206,6 +207,9 @@ void Dataset::lay_out(std::int64_t row, Batch& out) const {
     out.rows.push_back(static_cast<std::int32_t>(i));
     out.row_labels.push_back(label);
     if (unknown != kIgnore) out.countable_labels.push_back(label == unknown ? kIgnore : label);
+    if (task().knowable == nullptr) continue;
+    const bool is_known = task().knowable(config(), example, static_cast<std::size_t>(i - first_label));
+    out.knowable_labels.push_back(is_known ? label : kIgnore);
   }
 }
 

@@ -58,6 +58,12 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
               .labeled = count,
               .correct = correct};
     sums.add_spread(result);
+    if (!batch.knowable_labels.empty()) {
+      const auto knowable = std::span(batch.knowable_labels)
+                                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+      result.knowable = count - std::ranges::count(knowable, kIgnore);
+      result.knowable_correct = kernels::count_correct(z.row_block(first, count), knowable);
+    }
     result.capped_loss = result.loss;
     if (loss_cap == kNoCap) continue;
     result.capped_loss = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "inspect/hand_made.h"
 #include "inspect/saved_model.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
@@ -146,6 +147,37 @@ TEST_CASE("weights of another model cannot be inspected", "[inspect]") {
   CHECK_THROWS_AS(trained.inspect(10), CheckpointError);
 }
 
+TEST_CASE("answers that can only be guessed are counted apart, before and after ablation", "[inspect]") {
+  for (const std::int64_t shortest : {8, 5}) {
+    Config config = hand_made::induction().config.values();
+    config.task.min_length = shortest;
+    const InspectReport report =
+        inspect_weights(config, hand_made::induction().set_weights, {.sequences = 60, .examples = 60});
+    // Of rounds of n tokens, n - 1 answers follow from the input, and the first of the second round where n is known.
+    std::int64_t labels = 0, knowable = 0, correct = 0;
+    for (const ForwardTrace& e : report.examples) {
+      const std::int64_t all = std::ssize(e.tokens), known = (all + 1) / 2 - (shortest < 8 ? 1 : 0);
+      labels += all;
+      knowable += known;
+      for (std::int64_t i = 0; i < all; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        CHECK((e.guessed[at] == 0) == (i >= all - known));
+        correct += i >= all - known && e.predictions[at] == e.targets[at] ? 1 : 0;
+      }
+    }
+    const Json json = to_json(report)["baseline"]["knowable"];
+    CHECK(report.baseline.labels == labels);
+    CHECK(json["labels"] == knowable);
+    CHECK(json["accuracy"] == static_cast<double>(correct) / static_cast<double>(knowable));
+    CHECK(json["reason"] == "the first round can only be guessed");
+    const Effect& zero = report.heads[2].effects.zero;
+    CHECK(zero.knowable == knowable);
+    CHECK(zero.knowable_change < zero.accuracy.mean);
+    CHECK_THAT(report.heads[2].label.summary,
+               ContainsSubstring(" of 100 answers that can be known are lost"));
+  }
+}
+
 TEST_CASE("the report as JSON has everything, under the names of its fields", "[inspect]") {
   const InspectReport report = InspectedModel(small_config(), 3).inspect(20);
   const Json json = to_json(report);
@@ -158,7 +190,8 @@ TEST_CASE("the report as JSON has everything, under the names of its fields", "[
                                   {"accuracy", baseline.accuracy},
                                   {"sequence_accuracy", baseline.sequence_accuracy},
                                   {"sequences", 20},
-                                  {"labels", 80}}));
+                                  {"labels", 80},
+                                  {"knowable", nullptr}}));
   CHECK(json["cumulative_ablation"].size() == 3);
   CHECK(json["rollout"].size() == 4);
   CHECK(json["attribution"]["available"] == false);

@@ -1,31 +1,101 @@
 #include "program/cli/text/heat_map.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "catch.h"
+#include "train/files/text/width.h"
 
 using namespace thimble;
 using cli::Colors;
+using cli::NumberedMatrix;
 using cli::Picture;
 
-TEST_CASE("a heat map draws an entry in two columns, or in one where two do not fit", "[cli]") {
-  const std::vector<double> values{0, 0.5, 1, 0.12, std::nan(""), 2};
-  CHECK(cli::heat_map(values, 3, Colors::none, 80) == Picture{"0   ++@@", "1 ..??@@"});
-  const std::vector<double> wide(2 * 57, 1.0);
-  CHECK(cli::heat_map(wide, 57, Colors::none, 120)[1] == "1 " + std::string(2 * 57, '@'));
-  CHECK(cli::heat_map(wide, 57, Colors::none, 80)[1] == "1 " + std::string(57, '@'));
-  CHECK(cli::heat_map(wide, 57, Colors::none, 60)[1] == "1 " + std::string(57, '@'));
-  CHECK(cli::heat_map(std::vector<double>(2 * 60, 1.0), 60, Colors::none, 60).empty());
+namespace {
+
+const double kNone = std::nan("");
+
+// Returns the lines of maps without colors.
+std::string plain(const std::vector<NumberedMatrix>& maps, std::size_t width = 80) {
+  return cli::draw_maps(maps, Colors::none, width).text;
 }
 
-TEST_CASE("marked entries of a heat map end in an apostrophe where there is room") {
-  const std::vector<double> values{0, 1, 1, std::nan("")};
-  const std::vector<char> marked{0, 1, 0, 0};
-  CHECK(cli::heat_map(values, 2, Colors::none, 80, marked) == Picture{"0   @'", "1 @@??"});
-  CHECK(cli::heat_map(values, 2, Colors::none, 4, marked) == Picture{"0  @", "1 @?"});
-  for (const std::size_t width : {80, 4})
-    CHECK(cli::heat_map(values, 2, Colors::all, width, marked)[0].ends_with("'\033[0m"));
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Returns a matrix with ones on the diagonal.
+NumberedMatrix diagonal(std::int64_t size) {
+  NumberedMatrix out{"head", std::vector<double>(static_cast<std::size_t>(size * size)), size,
+                     std::vector<char>(static_cast<std::size_t>(size * size))};
+  for (std::int64_t i = 0; i < size; ++i) out.values[static_cast<std::size_t>(i * (size + 1))] = 1;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a map has a title and numbered rows, with two characters an entry where there is room", "[cli]") {
+  const NumberedMatrix map{"title", {0, 0.5, 1, 0.12, kNone, 2}, 3, {0, 0, 0, 0, 0, 0}};
+  CHECK(plain({map}) == "\ntitle\n0   ++@@\n1 ..??@@\n");
+  CHECK(plain({map}, 7) == "\ntitle\n0  +@\n1 .?@\n");
+  CHECK(plain({map, map}) == "\ntitle      title\n0   ++@@   0   ++@@\n1 ..??@@   1 ..??@@\n");
+}
+
+TEST_CASE("marked entries of a map end in an apostrophe where there is room", "[cli]") {
+  const NumberedMatrix map{"t", {0, 1, 1, kNone}, 2, {0, 1, 0, 0}};
+  CHECK(plain({map}) == "\nt\n0   @'\n1 @@??\n");
+  CHECK(plain({map}, 4) == "\nt\n0  @\n1 @?\n");
+}
+
+TEST_CASE("in colors two rows of a map share a line, and what is marked or missing is gray", "[cli]") {
+  const NumberedMatrix map{"t", {0, 1, 1, kNone, 1, 0}, 2, {0, 1, 0, 0, 0, 0}};
+  const auto ink = [](std::string_view color) { return fmt::format("\033[38;2;{}m", color); };
+  const auto ground = [](std::string_view color) { return fmt::format("\033[48;2;{}m▀\033[0m", color); };
+  const std::string_view none = "21;27;35", one = "214;236;255", gray = "128;128;128";
+  CHECK(cli::draw_maps(std::vector{map}, Colors::all, 80).text ==
+        "\nt\n0 " + ink(none) + ground(one) + ink(gray) + ground(gray) + "\n2 " + ink(one) + "▀\033[0m" +
+            ink(none) + "▀\033[0m\n");
+}
+
+TEST_CASE("maps take at most 24 lines for every four, in any width", "[cli]") {
+  for (const Colors colors : {Colors::none, Colors::all})
+    for (const std::size_t width : {40, 60, 80, 120})
+      for (const std::int64_t size : {1, 2, 10, 31, 64, 257})
+        for (const std::size_t heads : {1, 4, 9}) {
+          CAPTURE(width, size, heads);
+          const auto [text, shared] =
+              cli::draw_maps(std::vector<NumberedMatrix>(heads, diagonal(size)), colors, width);
+          CHECK(static_cast<std::size_t>(std::ranges::count(text, '\n')) <= 24 * ((heads + 3) / 4));
+          if (size <= 10) CHECK(shared == 1);
+          if (size == 64 && heads == 4 && width == 80) CHECK(shared > 1);
+          if (colors == Colors::all) continue;
+          // The diagonal is still there, and nothing else.
+          const std::int64_t rows = (size - 1) / shared + 1, drawn = std::ranges::count(text, '@');
+          CHECK((drawn == static_cast<std::int64_t>(heads) * rows ||
+                 drawn == 2 * static_cast<std::int64_t>(heads) * rows));
+          for (const std::string& line : lines_of(text)) CHECK(display_width(line) <= width);
+        }
+}
+
+TEST_CASE("a cell that several rows and columns share shows the largest, and is marked where all are",
+          "[cli]") {
+  NumberedMatrix map = diagonal(60);
+  map.values[1] = kNone;
+  map.marked.assign(map.marked.size(), 1);
+  map.marked[0] = 0;
+  const auto [text, shared] = cli::draw_maps(std::vector{map}, Colors::none, 80);
+  CHECK(shared == 3);
+  const std::vector<std::string> lines = lines_of(text);
+  CHECK(lines[2].starts_with(" 0 @@"));  // one of its entries is not marked
+  CHECK(lines[3].starts_with(" 3  '@'"));
 }
 
 TEST_CASE("a heat map has names at its rows and above its columns", "[cli]") {

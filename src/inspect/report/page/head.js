@@ -19,7 +19,7 @@ function headMap(key, name) {
   const title = element("h3");
   const sentence = element("p", { class: "sentence" });
   const large = largeMap(name, describeWeight, (row) => update({ query: row }));
-  const panel = element("div", { class: "panel" }, title, sentence, large.node);
+  const panel = element("div", { class: "panel" }, title, large.node, sentence);
   subscribe([key], () => {
     panel.hidden = state[key] === null;
     if (panel.hidden) return;
@@ -29,9 +29,12 @@ function headMap(key, name) {
   });
   // The panel has a width only once it is in the page.
   requestAnimationFrame(() =>
-    subscribe([key, "source", "example", "full", "theme"], () => {
+    subscribe([key, "source", "example", "query", "full", "theme"], () => {
       if (state[key] !== null)
-        large.show(attention(state[key]), `${headName(report.heads[state[key]])}, ${shownName(report.heads[state[key]].layer)}`);
+        large.show(
+          { ...attention(state[key]), chosen: state.query },
+          `${headName(report.heads[state[key]])}, ${shownName(report.heads[state[key]].layer)}`,
+        );
     }),
   );
   return { panel, large };
@@ -44,7 +47,7 @@ function explorer() {
     second = headMap("beside", "Attention of the compared head");
   first.large.link(second.large);
   second.large.link(first.large);
-  const node = element("div", { class: "columns explorer" }, headGrid(), first.panel, second.panel, effectPanel());
+  const node = element("div", { class: "columns explorer" }, headGrid(), first.panel, second.panel, tokenView());
   subscribe(["beside"], () => node.classList.toggle("pair", state.beside !== null));
   return node;
 }
@@ -80,23 +83,24 @@ function scoresPanel() {
   const body = element("div", { class: "columns uneven" });
   subscribe(["head"], () => {
     const h = report.heads[state.head];
-    const rest = ["at init", "attainable", "queries"];
+    const rest = ["before training", "highest possible", "queries"];
     body.replaceChildren(
       plainTable(["target", "value", "chance", "matched", "varied", ...rest], scoreRows(h, kTargets, true), "scores"),
       plainTable(["shape of attention", "value", "chance", ...rest], scoreRows(h, kShapes, false), "scores"),
     );
   });
-  return element(
+  const panel = element(
     "div",
     { class: "panel" },
     element("h3", {}, "Scores"),
     element(
       "p",
       { class: "about" },
-      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (what follows positions, or finds the class and not the member, reaches as well), the value on varied examples, in which position and content part, the value at initialization, and the highest attainable value.",
+      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (what follows positions, or finds the class and not the member, reaches as well), the value on varied examples, in which position and content part, the value before training, and the highest possible one.",
     ),
     body,
   );
+  return element("div", { class: "stack" }, panel, effectPanel());
 }
 
 function effects(h) {
@@ -170,16 +174,20 @@ function tokenMatrix(title, about, axes, key) {
 function circuits() {
   if (!report.heads.some((h) => h.circuits?.ov_singular_values?.length)) return null;
   const body = element("div");
-  const spectrum = (title, values) =>
-    values?.length
-      ? [
-          element("h4", {}, title),
-          barList(
-            values.map((x, i) => [String(i + 1), x]),
-            (x) => shorter(x),
-          ),
-        ]
-      : [];
+  const kShown = 8;
+  const spectrum = (title, values) => {
+    if (!values?.length) return [];
+    const bars = (count) =>
+      barList(
+        values.slice(0, count).map((x, i) => [String(i + 1), x]),
+        (x) => shorter(x),
+      );
+    const list = element("div", {}, bars(kShown));
+    const more =
+      values.length > kShown ? element("button", { click: () => list.replaceChildren(bars(values.length)) }, `all ${values.length}`) : null;
+    if (more) list.append(more);
+    return [element("h4", {}, title), list];
+  };
   subscribe(["head"], () => {
     const c = report.heads[state.head].circuits ?? {};
     body.replaceChildren(

@@ -93,11 +93,11 @@ function headGrid() {
     "div",
     { class: "panel" },
     element("h3", {}, "All heads"),
+    grid,
     element(
       "p",
       { class: "about" },
       `Rows are queries, columns are keys.${tiles.length > 1 ? " Shift-click a head to compare it with the selected one." : ""}`,
     ),
-    grid,
   );
 }

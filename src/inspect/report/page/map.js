@@ -179,8 +179,9 @@ function drawMap(canvas, map, box, cursor) {
   context.strokeStyle = themeColor("frame");
   context.strokeRect(box.left, box.top, box.cell * map.columns, box.cell * map.rows);
   for (const text of textsOf(map, box, cursor)) drawText(context, text);
-  if (!cursor) return;
   context.strokeStyle = themeColor("pointer");
+  if (map.chosen < map.rows) context.strokeRect(box.left, box.top + map.chosen * box.cell, box.cell * map.columns, box.cell);
+  if (!cursor) return;
   context.lineWidth = 2;
   context.strokeRect(box.left + cursor.column * box.cell, box.top + cursor.row * box.cell, box.cell, box.cell);
 }

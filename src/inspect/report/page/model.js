@@ -2,10 +2,8 @@
 
 const fact = (name, value, exact) => element("div", {}, element("dt", {}, name), element("dd", { title: exact }, value));
 
-function facts() {
+function modelLine() {
   const m = report.model ?? {};
-  const b = report.baseline ?? {};
-  const measured = (name, x, show) => (isNumber(x) ? fact(name, show(x), String(x)) : null);
   const words =
     m.kind === "recurrent"
       ? ["recurrent encoder and decoder", `d_model ${m.d_model}`, `${m.score} score`]
@@ -16,31 +14,33 @@ function facts() {
           `${m.norm}-norm`,
           ...(report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "no mask" : `${m.mask} mask`, `output per ${m.output}`]),
         ];
-  return [
-    element(
-      "p",
-      { class: "model" },
-      words.map((text) => element("span", {}, text)),
-      report.weights_hash ? element("span", {}, "weights ", element("code", {}, report.weights_hash)) : null,
-    ),
-    element(
-      "dl",
-      { class: "facts" },
-      measured("token accuracy", b.accuracy, percent),
-      measured("sequence accuracy", b.sequence_accuracy, percent),
-      measured("loss", b.loss, (x) => shorter(x, 4)),
-      fact(`${report.split ?? ""} sequences`.trim(), grouped(report.sequences)),
-      report.source_length ? fact("source length", grouped(report.source_length)) : null,
-      fact("sequence length", grouped(report.length)),
-    ),
-  ];
+  return element(
+    "p",
+    { class: "model" },
+    words.map((text) => element("span", {}, text)),
+    report.weights_hash ? element("span", {}, "weights ", element("code", {}, report.weights_hash)) : null,
+  );
+}
+
+function facts() {
+  const b = report.baseline ?? {};
+  const measured = (name, x, show) => (isNumber(x) ? fact(name, show(x), String(x)) : null);
+  return element(
+    "dl",
+    { class: "facts" },
+    measured("accuracy of all answers", b.accuracy, percent),
+    measured("sequences without a mistake", b.sequence_accuracy, percent),
+    measured("loss", b.loss, (x) => shorter(x, 4)),
+    report.source_length ? fact("source length", grouped(report.source_length)) : null,
+    fact("sequence length", grouped(report.length)),
+  );
 }
 
 const kStyles = { train: "first", validation: "second", test: "third" };
 
 function training() {
   const curves = report.curves ?? [];
-  if (!curves.length) return null;
+  if (!curves.length) return section("training", "Results", null, facts());
   const splits = [...new Set(curves.map((c) => c.split))];
   const steps = curves.map((c) => c.step);
   const chart = (title, key, [name, level], more) => {
@@ -67,6 +67,7 @@ function training() {
     "training",
     "Training",
     null,
+    facts(),
     element(
       "div",
       { class: "columns two" },

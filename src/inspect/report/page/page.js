@@ -1,50 +1,95 @@
 // Assembles the page.
 
+// Returns the accuracy, of the answers that can be known where the task says which.
+function lead() {
+  const { accuracy, knowable, labels } = report.baseline ?? {};
+  if (!isNumber(accuracy)) return null;
+  const on = ` (${grouped(report.sequences)} ${report.split ?? "test"} sequences)`;
+  if (!knowable) return element("p", { class: "lead" }, element("b", {}, percent(accuracy)), ` of the answers are right${on}.`);
+  const others = `${(100 * (1 - knowable.labels / labels)).toFixed(0)} % of all answers are not among them`;
+  return element(
+    "p",
+    { class: "lead" },
+    element("b", {}, percent(knowable.accuracy)),
+    ` of the answers that can be known are right${on}; ${others}: ${knowable.reason}.`,
+  );
+}
+
+// Returns a sentence for each head that does something; a click shows the head.
+function summaries() {
+  const isCostless = (h) => ["unused", "redundant"].includes(h.verdict);
+  const show = (index) => ({ click: () => update({ head: index }), "data-head": index });
+  const rows = report.heads.map((h, index) =>
+    isCostless(h) || h.verdict === "at_chance" ? null : element("li", {}, element("button", show(index), headName(h)), " ", h.summary, "."),
+  );
+  const costless = report.heads.filter(isCostless).map((h) => h.name);
+  if (costless.length) rows.push(element("li", {}, `Without ${costless.join(", ")} nothing of interest is lost.`));
+  return element("ul", { class: "summaries" }, rows);
+}
+
 function heads() {
-  return section("heads", "Attention", null, choices(), meansNote(), explorer(), tokenView(), scoresPanel());
+  return section("heads", "What the heads do", null, lead(), summaries(), explorer(), choices(), meansNote(), scoresPanel());
+}
+
+// Returns sections behind one line, which opens for a link to one of them.
+function fold(title, ...sections) {
+  const node = element("details", { class: "fold" }, element("summary", {}, title), sections);
+  const open = () => {
+    node.open ||= node.contains(document.getElementById(location.hash.slice(1)));
+  };
+  addEventListener("hashchange", open);
+  return node;
+}
+
+// Returns the head that is shown first: of those with a label in the latest layer that has any, the one that costs most.
+function bestHead() {
+  const cost = (h) => -(h.ablation?.zero?.accuracy_change ?? 0);
+  const better = (a, b) => a.layer - b.layer || cost(a) - cost(b);
+  const labeled = report.heads.filter((h) => h.verdict === "important" && h.label);
+  return Math.max(report.heads.indexOf(labeled.reduce((best, h) => (best && better(best, h) > 0 ? best : h), null)), 0);
+}
+
+// Returns the query whose attention is shown first: of answers that can be known the one on which the head is surest, or
+// with one answer a sequence the last.
+function bestQuery(head) {
+  const map = attention(head);
+  const e = state.source === "example" ? example() : null;
+  const has = (i) => !e?.targets || !perPosition(e) || ((e.targets[i] ?? null) !== null && !e.guessed?.[i]);
+  const most = (i) => Math.max(...Array.from({ length: map.columns }, (_, c) => map.at(i, c) ?? 0));
+  const last = map.rows - 1;
+  if (!e || !perPosition(e)) return last;
+  return Array.from({ length: map.rows }, (_, i) => i).reduce(
+    (best, i) => (has(i) && (!has(best) || most(i) > most(best)) ? i : best),
+    last,
+  );
 }
 
 function start() {
-  const labeled = report.heads.findIndex((h) => h.verdict === "important" && h.label);
   Object.assign(state, {
-    head: Math.max(labeled, 0),
+    head: bestHead(),
     source: report.examples?.length ? "example" : "mean",
-    query: Math.floor(report.length / 2),
     ...addressedState(),
   });
-  document.title = `${report.task} · thimble inspect`;
+  state.query = bestQuery(state.head);
+  document.title = `${report.name} · thimble inspect`;
   const theme = themeButton();
-  const sections = [
-    patching,
-    edges,
-    training,
-    positionLosses,
-    headTable,
-    heads,
-    circuits,
-    timeline,
-    checkpointSeries,
-    cumulativeAblation,
-    jointAblation,
-    attribution,
-    rollout,
-  ]
-    .map((make) => make())
-    .filter(Boolean);
+  const make = (...makers) => makers.map((one) => one()).filter(Boolean);
+  const shown = make(patching, edges, heads, headTable, training, timeline, positionLosses, circuits, checkpointSeries),
+    folded = make(cumulativeAblation, jointAblation, attribution, rollout);
+  const sections = [...shown, ...folded];
   const navigation = element(
     "nav",
     { "aria-label": "Sections" },
     sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
   );
+  shown.find((s) => s.id === "heads").append(modelLine(), navigation);
   document
     .getElementById("top")
     .append(
-      element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble inspect"), report.task), theme),
-      ...facts(),
+      element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble inspect"), report.name), theme),
       ...[chanceWarning()].filter(Boolean),
-      navigation,
     );
-  document.querySelector("main").append(...sections);
+  document.querySelector("main").append(...shown, ...(folded.length ? [fold("Statistics for experts", ...folded)] : []));
   followAddress();
 }
 

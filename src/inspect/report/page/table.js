@@ -16,6 +16,9 @@ function scoreName(name, score) {
 // Returns the columns: name, meaning, the value to sort by, and the content of a cell.
 function tableColumns() {
   const scores = ["entropy", ...Object.keys(kTargets)].filter((name) => report.heads.some((h) => isNumber(h.scores?.[name]?.value)));
+  // On a phone there is room for one score and one effect.
+  const most = (name) => Math.max(...report.heads.map((h) => h.scores?.[name]?.value ?? 0));
+  const first = Object.keys(kTargets).sort((a, b) => most(b) - most(a))[0];
   const has = (value) => report.heads.some((h) => isNumber(value(h)));
   const change = (what, unit, key, interval, show) => ({
     name: `Δ ${what}`,
@@ -33,15 +36,17 @@ function tableColumns() {
     },
     ...scores.map((name) => ({
       name: scoreName(name),
+      isWide: name !== first,
       about: (kTargets[name] ?? kShapes[name])[1],
       value: (h) => h.scores?.[name]?.value,
       cell: (h) => meter(h.scores?.[name]),
     })),
     change("accuracy", ", in points", "accuracy_change", "accuracy_interval", points),
-    change("loss", "", "loss_change", "interval", signed),
+    { ...change("loss", "", "loss_change", "interval", signed), isWide: true },
     {
-      name: "grad.imp",
-      about: "Gradient importance, normalized within its layer (Michel et al. 2019)",
+      name: "gradient",
+      isWide: true,
+      about: "Gradient importance (grad.imp), normalized within its layer (Michel et al. 2019)",
       value: (h) => h.importance?.normalized,
       cell: (h) => number(h.importance?.normalized),
     },
@@ -87,13 +92,15 @@ function headTable() {
     element(
       "tr",
       { "data-head": index, click: () => update({ head: index }) },
-      columns.map((column, c) => element(c === 0 ? "th" : "td", c === 0 ? { scope: "row" } : {}, ...[column.cell(h)].flat())),
+      columns.map((column, c) =>
+        element(c === 0 ? "th" : "td", { scope: c === 0 ? "row" : null, class: column.isWide ? "wide" : null }, ...[column.cell(h)].flat()),
+      ),
     ),
   );
   const headings = columns.map((column) =>
     element(
       "th",
-      { scope: "col", "aria-sort": "none" },
+      { scope: "col", "aria-sort": "none", class: column.isWide ? "wide" : null },
       element("button", { title: column.about, click: () => sort(column) }, column.name),
     ),
   );

@@ -5,7 +5,7 @@ const perPosition = (e) => e.predictions?.length === e.tokens.length;
 const labeled = (e) =>
   (e.targets ?? [])
     .map((target, i) => ({ target, prediction: e.predictions?.[i] }))
-    .filter(({ target }) => target !== null && target !== undefined);
+    .filter(({ target }, i) => target !== null && target !== undefined && !e.guessed?.[i]);
 const wrongIn = (e) => labeled(e).filter(({ target, prediction }) => target !== prediction).length;
 
 const word = (token) => element("bdi", { class: "token", title: harmless(String(token)) }, clipped(token, 16));
@@ -16,6 +16,12 @@ function prediction(e, i) {
   const target = e.targets[i];
   if (target === null || target === undefined) return element("span", { class: "prediction none" }, "\u00a0");
   const right = target === e.predictions[i];
+  if (e.guessed?.[i])
+    return element(
+      "span",
+      { class: "prediction", title: `not to be known: ${report.baseline.knowable?.reason ?? ""}` },
+      word(e.predictions[i]),
+    );
   return element(
     "span",
     { class: right ? "prediction" : "prediction wrong" },
@@ -26,6 +32,7 @@ function prediction(e, i) {
 
 function summary(e, perQuery) {
   const [count, wrong] = [labeled(e).length, wrongIn(e)];
+  const known = e.guessed?.includes(true) ? " of what can be known" : "";
   const name = capital(exampleName(state.example)) + (e.finished === false ? ", its output cut at the longest …" : "");
   if (!e.targets && perQuery) return element("p", { class: "result" }, `${name}. Below each query: the prediction at that position.`);
   if (!e.targets)
@@ -49,10 +56,11 @@ function summary(e, perQuery) {
       count === 1
         ? `the prediction is ${wrong ? "wrong" : "correct"}`
         : wrong
-          ? `${wrong} of ${count} predictions are wrong`
-          : `all ${count} predictions are correct`,
+          ? `${wrong} of ${count} predictions${known} are wrong`
+          : `all ${count} predictions${known} are correct`,
     ),
-    perQuery ? ". Below each query: the prediction at that position." : ".",
+    perQuery ? ". Below each query: the prediction at that position" : "",
+    perQuery && known ? `; gray where it can only be guessed.` : ".",
   );
 }
 

@@ -27,7 +27,7 @@ struct InspectArguments {
   std::string html;
   std::optional<std::int64_t> clean, corrupted;
   std::int64_t pairs = kUsualPairs;
-  bool edges = false;
+  bool edges = false, details = false;
 
   // Opens the model, and completes the options.
   ModelSource open();
@@ -60,7 +60,7 @@ int run_inspect(InspectArguments& arguments) {
   arguments.options.json = !arguments.output.json.empty();
   const InspectReport report = arguments.report(model);
   if (!arguments.html.empty()) write_result(arguments.html, html_page(report));
-  if (arguments.output.prints_text()) print_report(report, arguments.heads);
+  if (arguments.output.prints_text()) print_report(report, arguments.heads, arguments.details);
   if (arguments.options.json) arguments.output.write(to_json(report));
   return kDone;
 }
@@ -215,6 +215,8 @@ void add_inspect(Command& program) {
   command.group("Analysis");
   arguments->heads.add_to(command);
   add_report(command, arguments, false);
+  command.add_flag("--details", arguments->details,
+                   "Print the evidence of each label, orders of removal, logit lens and heads over time");
   command.add_former("--npy", "model.save(FILE) of Python's run.model(), or thimble serve RUN");
   command.add_former("--svg", "a button below each map of --html PAGE");
   command.example("thimble inspect runs/reverse --html report.html");

@@ -140,14 +140,74 @@ Picture rows_of(std::span<const double> values, const std::vector<std::string>& 
   return picture;
 }
 
+// Returns the matrix with the largest entry of every `shared` rows and columns; it is marked where all of them are.
+NumberedMatrix pooled(const NumberedMatrix& matrix, std::int64_t shared) {
+  const std::int64_t rows = std::ssize(matrix.values) / matrix.columns,
+                     side = (matrix.columns - 1) / shared + 1;
+  const auto cells = static_cast<std::size_t>(((rows - 1) / shared + 1) * side);
+  NumberedMatrix out{matrix.title, std::vector<double>(cells, std::nan("")), side,
+                     std::vector<char>(cells, 1)};
+  for (std::int64_t at = 0; at < std::ssize(matrix.values); ++at) {
+    const auto to =
+        static_cast<std::size_t>(at / matrix.columns / shared * side + at % matrix.columns / shared);
+    const auto from = static_cast<std::size_t>(at);
+    out.values[to] = std::fmax(out.values[to], matrix.values[from]);
+    if (!std::isnan(matrix.values[from])) out.marked[to] &= matrix.marked[from];
+  }
+  return out;
+}
+
+// Draws two rows in a line: the upper half of a character has its own color.
+Picture half_blocks(const NumberedMatrix& matrix, const std::vector<std::string>& labels) {
+  const auto columns = static_cast<std::size_t>(matrix.columns);
+  const auto color_at = [&](std::size_t at) {
+    constexpr Rgb kGray = {0x80, 0x80, 0x80};
+    return std::isnan(matrix.values[at]) || matrix.marked[at] != 0 ? kGray : color_of(matrix.values[at]);
+  };
+  Picture picture;
+  for (std::size_t row = 0; row < labels.size(); row += 2) {
+    std::string line = padded_left(labels[row], widest(labels)) + ' ';
+    for (std::size_t at = row * columns; at < (row + 1) * columns; ++at) {
+      const Rgb upper = color_at(at);
+      line += fmt::format("\033[38;2;{};{};{}m", upper[0], upper[1], upper[2]);
+      line += row + 1 < labels.size() ? on_color(color_at(at + columns), "▀") : "▀\033[0m";
+    }
+    picture.push_back(line);
+  }
+  return picture;
+}
+
+// Draws a matrix, of which every row stands for `shared` rows, below its title.
+Picture numbered_map(const NumberedMatrix& matrix, std::int64_t shared, Colors colors, std::size_t cell) {
+  std::vector<std::string> labels;
+  for (std::int64_t row = 0; row < std::ssize(matrix.values) / matrix.columns; ++row)
+    labels.push_back(std::to_string(row * shared));
+  Picture picture = colors == Colors::none ? rows_of(matrix.values, labels, cell, colors, matrix.marked)
+                                           : half_blocks(matrix, labels);
+  picture.insert(picture.begin(), matrix.title);
+  return picture;
+}
+
 }  // namespace
 
-Picture heat_map(std::span<const double> values, std::int64_t columns, Colors colors, std::size_t width,
-                 std::span<const char> marked) {
-  std::vector<std::string> labels;
-  for (std::int64_t i = 0; i < std::ssize(values) / columns; ++i) labels.push_back(std::to_string(i));
-  const std::size_t room = (width - widest(labels) - 1) / static_cast<std::size_t>(columns);
-  return room == 0 ? Picture{} : rows_of(values, labels, std::min<std::size_t>(room, 2), colors, marked);
+DrawnMaps draw_maps(std::span<const NumberedMatrix> matrices, Colors colors, std::size_t width) {
+  const std::size_t lines = kMapLines * ((matrices.size() + 3) / 4);
+  std::int64_t longest = 1;
+  for (const NumberedMatrix& matrix : matrices)
+    longest = std::max({longest, matrix.columns, std::ssize(matrix.values) / matrix.columns});
+  for (std::int64_t shared = 1;; ++shared)
+    for (std::size_t cell = colors == Colors::none ? 2 : 1; cell > 0; --cell) {
+      std::vector<Picture> pictures;
+      for (const NumberedMatrix& matrix : matrices)
+        pictures.push_back(numbered_map(pooled(matrix, shared), shared, colors, cell));
+      const bool fits = std::ranges::all_of(
+          pictures, [&](const Picture& picture) { return picture_width(picture) <= width; });
+      for (const std::size_t gap : {3, 1}) {
+        const std::string text = side_by_side(pictures, width, gap);
+        const auto used = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+        if ((fits && used <= lines) || shared == longest) return {text, shared};
+      }
+    }
 }
 
 Picture heat_map(std::span<const double> values, const std::vector<std::string>& rows,
@@ -162,14 +222,13 @@ Picture heat_map(std::span<const double> values, const std::vector<std::string>&
   return picture;
 }
 
-std::string side_by_side(const std::vector<Picture>& pictures, std::size_t width) {
-  constexpr std::size_t kGap = 3;
+std::string side_by_side(const std::vector<Picture>& pictures, std::size_t width, std::size_t gap) {
   std::string out;
   for (std::size_t first = 0, last = 0; first < pictures.size(); first = last) {
     std::size_t used = 0, height = 0;
     std::vector<std::size_t> starts;
     for (; last < pictures.size(); ++last) {
-      const std::size_t start = last == first ? 0 : used + kGap, end = start + picture_width(pictures[last]);
+      const std::size_t start = last == first ? 0 : used + gap, end = start + picture_width(pictures[last]);
       if (last > first && end > width) break;
       starts.push_back(start);
       used = end;

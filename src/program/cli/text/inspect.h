@@ -28,8 +28,9 @@ class HeadChoice {
   std::vector<HeadId> heads_;
 };
 
-// Prints the table of heads, a sentence for each, cumulative ablation, and mean attention maps.
-void print_report(const InspectReport& report, const HeadChoice& heads);
+// Prints the table of heads, mean attention maps and a summary of each head; with `details`, its evidence, cumulative
+// ablation, the logit lens and how heads formed in place of summaries.
+void print_report(const InspectReport& report, const HeadChoice& heads, bool details);
 
 // Returns "; target by kind: agent 0.530, patient 0.120" of all scores of a head, where its strongest score is a
 // task target of several kinds; otherwise "".

@@ -32,9 +32,12 @@ class MapCaption {
     if (vary_)
       text +=
           ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also counts positions from the end";
-    if (few_) text += fmt::format("; ' marks fewer than {} sequences", EvalResult::kEnoughSequences);
-    if (missing_) text += "; ? marks none";
-    return text + ":";
+    const bool is_gray = colors() != Colors::none;
+    if (few_)
+      text += fmt::format("; {} fewer than {} sequences", is_gray ? "gray:" : "' marks",
+                          EvalResult::kEnoughSequences);
+    if (missing_ && !(is_gray && few_)) text += is_gray ? "; gray: none" : "; ? marks none";
+    return text;
   }
 
  private:
@@ -56,7 +59,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
                              [](const HeadReport* h) { return h->effects.importance.raw; });
     drawn.resize(kMaxShown);
   }
-  std::vector<Picture> pictures;
+  std::vector<NumberedMatrix> maps;
   MapCaption caption;
   for (const HeadReport* head : drawn) {
     const auto layer = static_cast<std::size_t>(head->effects.id.layer);
@@ -64,18 +67,19 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     const std::span<const std::int64_t> all_counts = report.mean_counts[layer];
     const MeasuredPart part = measured_part(all_counts, columns);
     const std::vector<std::int64_t> counts = cropped(all_counts, columns, part);
-    const std::int64_t keys = part.columns;
-    const std::vector<double> means =
-        cropped(std::span<const double>(head->mean_weights.from_start), columns, part);
-    Picture& picture = pictures.emplace_back(heat_map(means, keys, colors(), width, caption.add(counts)));
-    if (picture.empty())
-      return print_out("\n{} positions are too many to draw in {} columns; see --html\n", keys, width);
-    picture.insert(picture.begin(), head_title(report.config.model, head->effects.id));
+    maps.push_back({head_title(report.config.model, head->effects.id),
+                    cropped(std::span<const double>(head->mean_weights.from_start), columns, part),
+                    part.columns, caption.add(counts)});
   }
+  const DrawnMaps pictures = draw_maps(maps, colors(), width);
   print_out("\n");
   if (some) print_out("The {} most important heads; --heads chooses others.\n", kMaxShown);
-  print_paragraph("{}", caption.text());
-  write_picture(legend(colors()) + '\n' + side_by_side(pictures, width));
+  print_paragraph(
+      "{}{}:", caption.text(),
+      pictures.shared == 1
+          ? ""
+          : fmt::format("; {0} rows and {0} columns share a cell, which shows the largest", pictures.shared));
+  write_picture(legend(colors()) + '\n' + pictures.text);
 }
 
 }  // namespace thimble::cli

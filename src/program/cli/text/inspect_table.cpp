@@ -166,17 +166,10 @@ std::string kinds_text(std::span<const HeadScore> scores) {
   return text;
 }
 
-void print_report(const InspectReport& report, const HeadChoice& heads) {
-  const EvalResult& base = report.baseline;
-  const std::size_t width = line_width(1);
-  if (const std::string chance = chance_text(report); !chance.empty())
-    print_out("{}\n", wrapped(own_text(chance), width));
-  print_paragraph(
-      "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
-      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy);
-  print_out("\n");
-  print_table(report, heads, width);
-  print_paragraph("{}", verdict_note(report));
+namespace {
+
+// Prints the evidence of each label, and what is known of the model as a whole.
+void print_details(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   print_out("\n");
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id)) continue;
@@ -220,15 +213,48 @@ void print_report(const InspectReport& report, const HeadChoice& heads) {
                       fmt::join(losses, ", "));
     }
   }
-  if (const std::string& warning = report.attribution.warning; !warning.empty())
-    print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   for (const HeadEvent& event : find_events(report.timeline.steps, report.timeline.patterns))
     if (heads.has(event.id)) print_out("\n{}", wrapped(sentence(event), width));
   if (const std::string picture =
           draw(report.timeline.steps, !is_terminal(1) || !has_utf8(), width, report.timeline.patterns);
       !picture.empty())
     print_out("\n{}", picture);
+}
+
+// Prints what each head does, in a line; heads that cost nothing share one.
+void print_summaries(const InspectReport& report, const HeadChoice& heads) {
+  std::vector<std::string> costless;
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  print_out("\n");
+  for (const HeadReport& head : report.heads) {
+    if (!heads.has(head.effects.id)) continue;
+    const Verdict verdict = head.label.verdict;
+    if (verdict == Verdict::at_chance) continue;
+    if (verdict == Verdict::unused || verdict == Verdict::redundant)
+      costless.push_back(head_name(layers, head.effects.id));
+    else
+      print_paragraph("{} {}", head_name(layers, head.effects.id), own_text(head.label.summary));
+  }
+  if (!costless.empty()) print_paragraph("Without {} nothing of interest is lost", fmt::join(costless, ", "));
+}
+
+}  // namespace
+
+void print_report(const InspectReport& report, const HeadChoice& heads, bool details) {
+  const EvalResult& base = report.baseline;
+  const std::size_t width = line_width(1);
+  if (const std::string chance = chance_text(report); !chance.empty())
+    print_out("{}\n", wrapped(own_text(chance), width));
+  print_paragraph(
+      "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
+      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy);
+  print_out("\n");
+  print_table(report, heads, width);
+  print_paragraph("{}", verdict_note(report));
+  if (const std::string& warning = report.attribution.warning; !warning.empty())
+    print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   print_maps(report, heads, width);
+  details ? print_details(report, heads, width) : print_summaries(report, heads);
 }
 
 }  // namespace thimble::cli

@@ -11,6 +11,8 @@ namespace thimble::cli {
 
 namespace {
 
+constexpr double kEnoughSeconds = 0.5;  // of training, to tell its rate
+
 // Prints how much of a data file training reads, and what an evaluation costs.
 void print_reading(const OpenConfig& config) {
   const Source* rows = config.source.get();
@@ -90,11 +92,13 @@ void Progress::on_step(const StepReport& report) {
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double per_step = seconds / static_cast<double>(report.step - first_);
+  // Rates of the first steps say nothing of the others.
+  const bool has_rate = seconds >= kEnoughSeconds || report.step == steps_;
   const std::string line = fitted(
       {fmt::format("step {}/{}", report.step, steps_), fmt::format("loss {:.4f}", report.loss),
        fmt::format("tokens {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
-       fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step),
-       format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left"},
+       has_rate ? fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step) : "",
+       has_rate ? format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left" : ""},
       {3, 4, 2, 5}, line_width(2) - 1);
   if (terminal_ && report.step < steps_)
     write_status(line);

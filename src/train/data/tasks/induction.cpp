@@ -58,6 +58,12 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
   if (i + period > example.input.size()) keys.push_back({static_cast<std::int32_t>(i - period + 1)});
 }
 
+// The first answer of the second round follows if all rounds have one length.
+bool knowable(const TaskConfig& config, const Example& example, std::size_t i) {
+  const std::size_t known = find_period(example.input) - (config.shortest() < config.length ? 1 : 0);
+  return i + known >= example.input.size();
+}
+
 }  // namespace
 
 Task task() {
@@ -80,6 +86,8 @@ Task task() {
       .distinct_inputs = count_symbol_sequences,
       .chance = one_in_symbols,
       .floor = floor,
+      .knowable = knowable,
+      .unknowable = "the first round can only be guessed",
       .relevant = relevant,
       .kinds = {"successor"},
       .candidates = all_positions,

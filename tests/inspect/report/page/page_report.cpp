@@ -311,6 +311,16 @@ int main(int, char** argv) {
   report.attribution.reason = "post-norm: the last norm comes after the last sum";
   write(directory / "small.html", thimble::html_page(report));
 
+  // Every third answer of the first example can only be guessed, and 9 of 10 others are right.
+  InspectReport guessed = report;
+  guessed.config.task.name = "induction";
+  guessed.run = "runs";
+  guessed.baseline.per_sequence = {
+      {.labeled = 48000, .correct = 30000, .knowable = 32000, .knowable_correct = 28800}};
+  for (int i = 0; i < small.length; ++i) guessed.examples[0].guessed.push_back(i % 3 == 0);
+  guessed.heads[0].label.summary = "looks at the token before";
+  write(directory / "guessed.html", thimble::html_page(guessed));
+
   InspectReport ragged = report;
   ragged.tokens = letters;
   make_ragged(ragged, small);

@@ -14,13 +14,13 @@ test("size and start", async () => {
   assert.equal(await page.locator(".tile").count(), 32);
   assert.equal(await page.locator("#table tbody tr").count(), 32);
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
-  assert.deepEqual(sections, ["training", "table", "heads", "circuits", "time", "ablation", "joint", "attribution", "rollout"]);
+  assert.deepEqual(sections, ["heads", "table", "training", "time", "circuits", "ablation", "joint", "attribution", "rollout"]);
   assert.equal(await page.locator("#attribution .warning").textContent(), "Warning: 2 of 40 logits are not the sum of their parts.");
   await closed(page);
 });
 
 test("the pointer and the keyboard give a cell's weight", async () => {
-  const page = await open("large.html");
+  const page = await open("large.html#head=0.0");
   const tokens = await page.evaluate(() => example().tokens);
   const tip = await pointAt(page, 40, 39);
   assert.ok(tip.endsWith(`query 40 ${tokens[40]} → key 39 ${tokens[39]}`), tip);
@@ -69,7 +69,7 @@ test("the table sorts", async () => {
       .evaluateAll((rows, c) => rows.map((row) => parseFloat(row.children[c].querySelector(".number").title)), index);
   };
   const sorted = (xs, sign) => [...xs].sort((a, b) => sign * (a - b));
-  for (const name of ["entropy", "induction", "Δ accuracy", "grad.imp"]) {
+  for (const name of ["entropy", "induction", "Δ accuracy", "gradient"]) {
     await column(name).getByRole("button").click();
     assert.equal(await column(name).getAttribute("aria-sort"), "descending");
     assert.deepEqual(await values(name), sorted(await values(name), -1));
@@ -84,6 +84,9 @@ test("the table sorts", async () => {
 test("heads that are ablated together", async () => {
   const page = await open("large.html");
   const ablation = page.locator("#ablation");
+  assert.ok(await ablation.isHidden());
+  await page.locator('nav a[href="#ablation"]').click();
+  await ablation.locator(".facts").waitFor();
   assert.deepEqual(await ablation.locator(".facts dd").allTextContents(), ["9 of 32", "21 of 32", "25 of 32"]);
   await ablation.locator(".picture").first().focus();
   for (let k = 0; k < 28; ++k) await page.keyboard.press("ArrowRight");
@@ -141,7 +144,7 @@ test("heads that are ablated together", async () => {
 });
 
 test("heads, examples and the mean can be chosen", async () => {
-  const page = await open("large.html");
+  const page = await open("large.html#head=0.0");
   const maps = async () => [await picture(page, `${kMap} canvas`), await picture(page, ".tile:not([aria-pressed=true]) canvas")];
   const [map, tile] = await maps();
   await page.locator('.tile[data-head="11"]').click();
@@ -172,7 +175,7 @@ test("heads, examples and the mean can be chosen", async () => {
 test("odd tokens, and sections without data", async () => {
   const page = await open("small.html");
   const sections = await page.locator("main section").evaluateAll((all) => all.map((s) => s.id));
-  assert.deepEqual(sections, ["table", "heads", "circuits", "attribution", "rollout"]);
+  assert.deepEqual(sections, ["heads", "table", "training", "circuits", "attribution", "rollout"]);
   assert.match(await page.locator("#attribution").textContent(), /Not available: post-norm/);
   assert.match(await page.locator("#rollout h2").textContent(), /heuristic/);
   assert.equal(await page.locator("main img, main script").count(), 0);
@@ -240,12 +243,12 @@ test("an encoder-decoder has maps between two sequences", async () => {
 });
 
 test("two heads are compared side by side", async () => {
-  const page = await open("large.html");
+  const page = await open("large.html#head=0.0");
   const other = '.map[aria-label^="Attention of the compared"]';
   assert.ok(await page.locator(other).isHidden());
   await page.locator('[data-choice="compare with"]').selectOption({ label: "head 2.2" });
   assert.equal(await page.locator(".tile.beside").getAttribute("data-head"), "18");
-  assert.deepEqual((await page.locator(".explorer h4").allTextContents()).slice(-2), ["head 0.0", "head 2.2"]);
+  assert.deepEqual(await page.locator("#heads .stack h4").allTextContents(), ["head 0.0", "head 2.2"]);
   // Each gives its own weight at the same cell.
   await pointAt(page, 2, 1);
   const tips = (await page.locator(".explorer .tip").allTextContents()).map(parseFloat);
@@ -276,19 +279,14 @@ test("the address names the head", async () => {
   await closed(page);
   for (const odd of ["#head=9.9", "#head=__proto__.0.0", "#head=cross.0.1&example=99", "#%"]) {
     const other = await open(`pair.html${odd}`);
-    const labeled = await other.evaluate(() =>
-      Math.max(
-        report.heads.findIndex((h) => h.verdict === "important" && h.label),
-        0,
-      ),
-    );
+    const labeled = await other.evaluate(() => bestHead());
     assert.deepEqual(await other.evaluate(() => [state.head, state.beside, state.example]), [odd.includes("cross") ? 5 : labeled, null, 0]);
     await closed(other);
   }
 });
 
 test("a map can be saved", async () => {
-  const page = await open("large.html");
+  const page = await open("large.html#head=0.0");
   const saved = async (section, name) => {
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -331,32 +329,6 @@ test("a map can be saved", async () => {
   assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
   assert.ok(png.bytes.readUInt32BE(16) > 1000 && png.bytes.readUInt32BE(20) > 1000);
   await closed(page);
-});
-
-test("the user's own input comes first", async () => {
-  const page = await open("own.html");
-  const e = await page.evaluate(() => example());
-  assert.ok(e.own && e.tokens.length === 5);
-  assert.deepEqual(await chips(page, "queries"), e.tokens);
-  assert.match(await page.locator(".result").textContent(), /^Your input\. Below each query/);
-  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .prediction').allTextContents(), e.predictions);
-  assert.deepEqual(await page.locator('[data-choice="example"] option').allTextContents(), [
-    "your input",
-    "1 of 3",
-    "2 of 3 ✗",
-    "3 of 3 ✗",
-  ]);
-  await page.getByRole("button", { name: "next example" }).click();
-  assert.match(await page.locator(".result").textContent(), /^Example 1: ✓ all 9/);
-  await page.waitForFunction(() => location.hash === "#head=0.0&example=1");
-  await page.getByRole("button", { name: "previous example" }).click();
-  await page.waitForFunction(() => location.hash === "#head=0.0&example=input");
-  await closed(page);
-  const pair = await open("own_pair.html");
-  const own = await pair.evaluate(() => example());
-  assert.deepEqual(own.source, ["5", "1", "0", "3", "3"]);
-  assert.equal(await pair.locator(".result").textContent(), `Your input. Prediction: ${own.predictions.join(" ")}.`);
-  await closed(pair);
 });
 
 test("every width, light and dark", async () => {

@@ -1,0 +1,106 @@
+#include "inspect/report/summary.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace thimble {
+
+namespace {
+
+// Returns what a head with the pattern does: "looks at the token before".
+std::string action(const FoundPattern& pattern) {
+  constexpr std::pair<std::string_view, std::string_view> kActions[] = {
+      {"previous_token", "looks at the token before"},
+      {"next_token", "looks at the token after"},
+      {"self", "looks at its own position"},
+      {"mirror", "looks as far from the end as it is from the start"},
+      {"same_token", "looks for the same token"},
+      {"duplicate_token", "looks for the same token before it"},
+      {"induction", "looks at what followed the same token before"},
+      {"task_target", "looks at what the answer depends on"},
+      {"entropy", "looks at all positions alike"}};
+  if (!pattern.kind.empty()) return fmt::format("looks at the {}", pattern.kind);
+  if (pattern.score == "absolute_position") return fmt::format("looks at position {}", *pattern.at);
+  if (pattern.score == "offset")
+    return fmt::format("looks {} {} {}", std::abs(*pattern.at),
+                       std::abs(*pattern.at) == 1 ? "position" : "positions",
+                       *pattern.at < 0 ? "back" : "ahead");
+  return std::string(
+      std::ranges::find(kActions, pattern.score, [](const auto& row) { return row.first; })->second);
+}
+
+// Returns how much of its attention shows the pattern, and of simpler heads: on varied examples, where there are any.
+std::string evidence(const FoundPattern& pattern, std::span<const HeadScore> scores) {
+  const auto found = std::ranges::find_if(scores, [&](const HeadScore& score) {
+    return score.name == pattern.score && score.kind == pattern.kind;
+  });
+  if (pattern.score == "entropy") return "";
+  const ScoreInfo& info = *std::ranges::find(kScoreTable, pattern.score, &ScoreInfo::name);
+  const bool is_varied = info.content && found->varied;
+  const double value = is_varied ? found->varied->value : found->value,
+               simpler = is_varied ? found->varied->matched : found->chance;
+  return fmt::format(" ({:.0f} % of its attention; {} {:.0f} %)", 100 * value,
+                     is_varied ? "simpler heads" : "uniform attention", 100 * simpler);
+}
+
+// Returns a share of answers: "61 of 100 answers that can be known".
+std::string answers(const Effect& effect) {
+  const double change = 100 * std::abs(effect.knowable > 0 ? effect.knowable_change : effect.accuracy.mean);
+  return fmt::format("{:.{}f} of 100 answers{}", change, change < 9.95 ? 1 : 0,
+                     effect.knowable > 0 ? " that can be known" : "");
+}
+
+// Returns what the model loses without the head.
+std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
+  const std::string less_sure = effects.keeps_answers ? "only the confidence changes, not the answers"
+                                                      : "the model is less sure of its answers";
+  switch (effects.verdict) {
+    case Verdict::important:
+      return (effects.in_loss ? "without it " + less_sure
+                              : fmt::format("without it {} are lost", answers(zero))) +
+             (effects.names.empty()
+                  ? ""
+                  : fmt::format(", but not without {} as well", fmt::join(effects.names, " or ")));
+    case Verdict::harmful:
+      return effects.in_loss ? "without it the model is surer of its answers"
+                             : fmt::format("without it {} more are right", answers(zero));
+    case Verdict::minor:
+      return "without it little changes, perhaps nothing of interest";
+    case Verdict::backup:
+      return fmt::format("needed only where {} {} missing", fmt::join(effects.names, " and "),
+                         effects.names.size() == 1 ? "is" : "are");
+    case Verdict::not_enough:
+      return "whether it is needed takes more sequences to say";
+    case Verdict::at_chance:
+      return "the model is no better than chance";
+    default:
+      return "without it nothing of interest is lost";
+  }
+}
+
+}  // namespace
+
+std::string summarize(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
+                      const std::optional<CellEffect>& cells) {
+  const FoundPattern pattern = cells ? cells->pattern : pattern_of(scores);
+  const std::string effect = loss_text(zero, effects);
+  if (effects.verdict == Verdict::at_chance) return effect;
+  if (pattern.name.empty()) return "follows no known pattern; " + effect;
+  const std::string seen = action(pattern) + evidence(pattern, scores);
+  if (!cells) return seen + "; " + effect;
+  switch (cells->carried) {
+    case Carried::yes:
+      return seen + "; " + effect;
+    case Carried::no:
+      return seen + ", but that is not what it is needed for; " + effect;
+    case Carried::constant:
+      return "adds about the same wherever it looks; " + effect;
+    default:
+      return seen + ", which may be what it is needed for; " + effect;
+  }
+}
+
+}  // namespace thimble
