@@ -15,20 +15,33 @@ function lead() {
   );
 }
 
-// Returns a sentence for each head that does something; a click shows the head.
+// Returns a sentence for each head that does something, or for several of which the same is to be said; a click shows the head.
 function summaries() {
   const isCostless = (h) => ["unused", "redundant"].includes(h.verdict);
-  const show = (index) => ({ click: () => update({ head: index }), "data-head": index });
-  const rows = report.heads.map((h, index) =>
-    isCostless(h) || h.verdict === "at_chance" ? null : element("li", {}, element("button", show(index), headName(h)), " ", h.summary, "."),
+  const alike = new Map();
+  report.heads.forEach((h, index) => {
+    const text = isCostless(h) ? "costs nothing of interest" : h.summary;
+    if (h.verdict !== "at_chance") alike.set(text, [...(alike.get(text) ?? []), index]);
+  });
+  const rows = [...alike].map(([text, indices]) =>
+    element(
+      "li",
+      {},
+      indices.flatMap((index) => [
+        element("button", { click: () => update({ head: index }), "data-head": index }, headName(report.heads[index])),
+        " ",
+      ]),
+      `${indices.length > 1 ? "each " : ""}${text}.`,
+    ),
   );
-  const costless = report.heads.filter(isCostless).map((h) => h.name);
-  if (costless.length) rows.push(element("li", {}, `Without ${costless.join(", ")} nothing of interest is lost.`));
   return element("ul", { class: "summaries" }, rows);
 }
 
 function heads() {
-  return section("heads", "What the heads do", null, lead(), summaries(), explorer(), choices(), meansNote(), scoresPanel());
+  const e = report.examples?.[0];
+  const words = (tokens) => tokens.flatMap((token) => [word(token), " "]);
+  const own = ownInputs ? element("p", { class: "lead" }, "Your input ", words(e.source ?? e.tokens), "→ ", words(e.predictions)) : null;
+  return section("heads", "What the heads do", null, own, lead(), summaries(), explorer(), choices(), meansNote(), scoresPanel());
 }
 
 // Returns sections behind one line, which opens for a link to one of them.

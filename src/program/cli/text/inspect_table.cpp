@@ -221,21 +221,22 @@ void print_details(const InspectReport& report, const HeadChoice& heads, std::si
     print_out("\n{}", picture);
 }
 
-// Prints what each head does, in a line; heads that cost nothing share one.
+// Prints what each head does, in a line for all of which the same is to be said.
 void print_summaries(const InspectReport& report, const HeadChoice& heads) {
-  std::vector<std::string> costless;
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
-  print_out("\n");
+  std::vector<std::pair<std::string, std::string>> lines;  // what is said, of which heads
   for (const HeadReport& head : report.heads) {
-    if (!heads.has(head.effects.id)) continue;
     const Verdict verdict = head.label.verdict;
-    if (verdict == Verdict::at_chance) continue;
-    if (verdict == Verdict::unused || verdict == Verdict::redundant)
-      costless.push_back(head_name(layers, head.effects.id));
-    else
-      print_paragraph("{} {}", head_name(layers, head.effects.id), own_text(head.label.summary));
+    if (!heads.has(head.effects.id) || verdict == Verdict::at_chance) continue;
+    const bool costs_nothing = verdict == Verdict::unused || verdict == Verdict::redundant;
+    const std::string text = costs_nothing ? "costs nothing of interest" : head.label.summary;
+    auto line = std::ranges::find(lines, text, [](const auto& one) { return one.first; });
+    if (line == lines.end()) line = lines.insert(line, {text, ""});
+    line->second += (line->second.empty() ? "" : ", ") + head_name(layers, head.effects.id);
   }
-  if (!costless.empty()) print_paragraph("Without {} nothing of interest is lost", fmt::join(costless, ", "));
+  print_out("\n");
+  for (const auto& [text, names] : lines)
+    print_paragraph("{}{} {}", names, names.find(',') != names.npos ? " each" : "", own_text(text));
 }
 
 }  // namespace
