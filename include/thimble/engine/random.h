@@ -18,6 +18,9 @@ class Random {
 
   // Returns four independent 32-bit words.
   std::array<std::uint32_t, 4> words(std::uint64_t a, std::uint32_t b, std::uint32_t c) const;
+  // Return what Philox computes them from, for kernels that draw many: its key, and its counter, whose word 2 is b.
+  std::array<std::uint32_t, 2> key() const;
+  std::array<std::uint32_t, 4> counter(std::uint64_t a, std::uint32_t b, std::uint32_t c) const;
 
   // Returns a number that is uniform in [0, 1), with 53 random bits.
   double uniform(std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) const;

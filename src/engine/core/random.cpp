@@ -11,11 +11,19 @@ namespace thimble {
 
 std::array<std::uint32_t, 4> Random::words(std::uint64_t a, std::uint32_t b, std::uint32_t c) const {
   using Philox = r123::Philox4x32;
-  const Philox::key_type key{{static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)}};
-  const Philox::ctr_type counter{{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), b,
-                                  c | static_cast<std::uint32_t>(stream_) << 24}};
-  const Philox::ctr_type out = Philox{}(counter, key);
+  const auto k = key();
+  const auto from = counter(a, b, c);
+  const Philox::ctr_type out = Philox{}({{from[0], from[1], from[2], from[3]}}, {{k[0], k[1]}});
   return {out[0], out[1], out[2], out[3]};
+}
+
+std::array<std::uint32_t, 2> Random::key() const {
+  return {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)};
+}
+
+std::array<std::uint32_t, 4> Random::counter(std::uint64_t a, std::uint32_t b, std::uint32_t c) const {
+  return {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), b,
+          c | static_cast<std::uint32_t>(stream_) << 24};
 }
 
 namespace {

@@ -1,5 +1,9 @@
 #include "engine/kernels/dropout.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "catch.h"
 #include "engine/kernels/matrix.h"
 
@@ -47,6 +51,30 @@ TEST_CASE("dropout keeps its share and scales it up", "[kernels]") {
   }
   CHECK(share_kept(factors(key_of(), 4, 5, 100, 0)) == 1);
   CHECK(factors(key_of(), 1, 1, 1, 0)(0, 0) == 1);
+}
+
+TEST_CASE("an element is drawn from its word of its counter, wherever drawing begins", "[kernels]") {
+  const kernels::DropoutKey key = key_of(0xFFFFFFFF, 0xFFFFFFF0, 3, 0x123456789ABCDEF0);
+  constexpr Real kShare = Real(0.3);
+  const auto threshold = static_cast<std::uint64_t>(std::llround(static_cast<double>(kShare) * 0x1p32));
+  std::vector<Real> found(200);
+  for (const std::int64_t sample : {0, 7})
+    for (const std::int64_t first : {0, 1, 2, 3, 4, 61, 1000})
+      for (const std::int64_t count : {1, 2, 5, 64, 200}) {
+        CAPTURE(sample, first, count);
+        std::ranges::fill(found, Real(9));
+        kernels::sample_dropout_factors(found.data(), kShare, key, sample, first, count);
+        for (std::int64_t i = 0; i < std::ssize(found); ++i) {
+          const std::int64_t at = first + i;
+          const std::uint64_t counter =
+              std::uint64_t{key.step} << 32 | (key.first_sample + static_cast<std::uint32_t>(sample));
+          const auto words = key.random.words(counter, static_cast<std::uint32_t>(at / 4), key.site);
+          const bool is_dropped = words[static_cast<std::size_t>(at % 4)] < threshold;
+          REQUIRE(found[static_cast<std::size_t>(i)] == (i >= count   ? Real(9)
+                                                         : is_dropped ? 0
+                                                                      : 1 / (1 - kShare)));
+        }
+      }
 }
 
 TEST_CASE("a mask does not depend on how a batch is cut", "[kernels]") {
