@@ -150,10 +150,9 @@ double generation_rate(const Trainer& trainer) {
 }
 
 // Returns the cost of every op in a step, by name.
-std::map<std::string, OpCost> op_costs(const OpenConfig& config) {
+std::map<std::string, OpCost> by_name(const StepCost& step) {
   std::map<std::string, OpCost> costs;
-  const Batch batch = full_batch(config, config.train.batch);
-  for (const OpCost& op : plan_model(config, batch, PlannedPass::training).ops) {
+  for (const OpCost& op : step.ops) {
     OpCost& sum = costs[op.op];
     sum.flops.forward += op.flops.forward;
     sum.flops.backward += op.flops.backward;
@@ -163,7 +162,7 @@ std::map<std::string, OpCost> op_costs(const OpenConfig& config) {
 }
 
 // Adds what the profiled steps took, by phase and by op.
-void add_profile(const OpenConfig& config, const Trainer::StepProfile& profile, std::int64_t steps,
+void add_profile(const StepCost& cost_of_step, const Trainer::StepProfile& profile, std::int64_t steps,
                  Benchmark& result) {
   const auto per_step = [=](double seconds) { return 1e3 * seconds / static_cast<double>(steps); };
   double waiting = result.profiled_ms;
@@ -172,7 +171,7 @@ void add_profile(const OpenConfig& config, const Trainer::StepProfile& profile, 
     waiting -= result.phases.back().ms;
   }
   result.phases.push_back({"waiting", std::max(0.0, waiting)});
-  std::map<std::string, OpCost> costs = op_costs(config);
+  std::map<std::string, OpCost> costs = by_name(cost_of_step);
   for (const Profile::Span& span : profile.ops.forward.spans()) {
     const auto& backward = profile.ops.backward.spans();
     const auto back = std::ranges::find(backward, span.name, &Profile::Span::name);
@@ -201,7 +200,8 @@ Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int6
   time_steps(trainer, warmup, progress);
   time_ranks(config, steps, trainer, ranks, progress, result);
   result.sequences_per_s = 1e3 * static_cast<double>(config.train.batch) / result.step_ms.median;
-  result.gflops = 1e-6 * step_cost(config).flops / result.step_ms.median;
+  const StepCost cost = step_cost(config);
+  result.gflops = 1e-6 * cost.flops / result.step_ms.median;
   result.peak_mib = static_cast<double>(peak_memory()) / (1 << 20);
 
   trainer.start_profile();
@@ -211,7 +211,7 @@ Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int6
   result.fma_gflops = 1e-9 * fma_flops(trainer);
   result.memory_gb_per_s = 1e-9 * memory_bandwidth(trainer);
   if (kernels::has_openblas()) result.blas_gflops = 1e-9 * blas_flops(trainer);
-  add_profile(config, profile, profiled, result);
+  add_profile(cost, profile, profiled, result);
   return result;
 }
 

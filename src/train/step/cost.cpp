@@ -1,7 +1,11 @@
 #include "train/step/cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "thimble/engine/attention_layer.h"
 #include "thimble/engine/error.h"
@@ -13,6 +17,7 @@
 #include "train/step/eval_sums.h"
 #include "train/step/micro_batch.h"
 #include "train/step/plan.h"
+#include "train/step/step_batches.h"
 
 namespace thimble {
 
@@ -70,6 +75,29 @@ std::string_view remedy(const MemoryEstimate& memory) {
   return "model.d_model, model.d_ff, model.layers or task.symbols";
 }
 
+// Returns the micro-batches of the first kCountedSteps steps, those that cost the same once, and how many a step has of each.
+std::vector<std::pair<Batch, double>> first_batches(const OpenConfig& config) {
+  const Dataset dataset = make_dataset(config);
+  StepBatches batches(dataset, config.train);
+  using Sizes = std::array<std::int64_t, 4>;
+  std::map<Sizes, std::pair<Batch, double>> found;
+  for (std::int64_t step = 0; step < kCountedSteps; ++step) {
+    batches.start(step);
+    for (std::int64_t shard = 0; shard < config.train.shards; ++shard)
+      batches.of_shard(shard, [&](const MicroBatch& part) {
+        Batch batch;
+        batches.fill(part, batch);
+        const Sizes sizes{batch.sequences, batch.length, batch.source_length, std::ssize(batch.rows)};
+        const auto [entry, is_new] = found.try_emplace(sizes);
+        if (is_new) entry->second.first = std::move(batch);
+        entry->second.second += 1.0 / kCountedSteps;
+      });
+  }
+  std::vector<std::pair<Batch, double>> all;
+  for (auto& [sizes, entry] : found) all.push_back(std::move(entry));
+  return all;
+}
+
 }  // namespace
 
 Batch full_batch(const OpenConfig& config, std::int64_t sequences) {
@@ -125,11 +153,19 @@ StepCost step_cost(const OpenConfig& config) {
   const std::int64_t sequences = largest_micro_batch(config.train, tokens_of(config));
   ModelPlan plan = plan_pass(config, sequences, PlannedPass::training);
   StepCost cost{.parameters = plan.parameters, .sequences = sequences, .ops = std::move(plan.ops)};
-  const double micro_batches = static_cast<double>(config.train.batch) / static_cast<double>(sequences);
-  for (OpCost& op : cost.ops) {
-    op.flops = {micro_batches * op.flops.forward, micro_batches * op.flops.backward};
-    cost.flops += op.flops.total();
+  for (OpCost& op : cost.ops) op.flops = {}, op.traffic = 0;
+  for (const auto& [batch, share] : first_batches(config)) {
+    const std::vector<OpCost> ops = plan_model(config, batch, PlannedPass::training).ops;
+    for (OpCost& op : cost.ops) {
+      const auto found = std::ranges::find_if(
+          ops, [&](const OpCost& other) { return other.layer == op.layer && other.op == op.op; });
+      if (found == ops.end()) continue;
+      op.flops.forward += share * found->flops.forward;
+      op.flops.backward += share * found->flops.backward;
+      op.traffic += share * found->traffic;
+    }
   }
+  for (const OpCost& op : cost.ops) cost.flops += op.flops.total();
   return cost;
 }
 

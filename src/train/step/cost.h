@@ -21,12 +21,15 @@ Batch largest_training_batch(const OpenConfig&);
 // The sequences of a model check.
 inline constexpr std::int64_t kModelCheckSequences = 3;
 
-// The cost of a training step.
+// The steps whose rows are counted: with their lengths, as far as they are computed, and their labels.
+inline constexpr std::int64_t kCountedSteps = 4;
+
+// The cost of a training step, a mean over the first kCountedSteps.
 struct StepCost {
   double parameters = 0;       // elements of all parameters
   double flops = 0;            // FLOPs of all ops
   std::int64_t sequences = 0;  // in the largest micro-batch
-  std::vector<OpCost> ops;     // FLOPs of the whole step; bytes and calls of a micro-batch
+  std::vector<OpCost> ops;  // FLOPs and traffic of the whole step; bytes and calls of the largest micro-batch
 };
 StepCost step_cost(const OpenConfig&);
 

@@ -22,7 +22,7 @@ Trainer::Trainer(const OpenConfig& config, Ranks& ranks)
       ranks_(ranks),
       evaluator_(config),
       optimizer_(config.train.optimizer, model().parameters()),
-      micro_batches_(micro_batches_of_shard(config.train, dataset().length() + dataset().source_length())),
+      batches_(dataset(), config.train),
       gradients_(ranks.gradient_sum(
           {static_cast<std::size_t>(config.train.shards), optimizer_.segments(), model().parameters()})),
       shard_sums_(static_cast<std::size_t>(config.train.shards)),
@@ -119,56 +119,15 @@ ForwardOptions Trainer::training_options(std::int64_t step, std::int64_t first_s
           .hooks = nullptr};
 }
 
-template <class F>
-void Trainer::for_micro_batches(std::int64_t shard, const F& f) const {
-  const auto shard_begin = [&](std::int64_t i) { return config_.train.batch * i / config_.train.shards; };
-  const std::int64_t begin = shard_begin(shard), size = shard_begin(shard + 1) - begin;
-  if (dataset().source().step_order() == StepOrder::dealt) {
-    for (std::int64_t first = 0, last = 0; first < size; first = last) {
-      RowLengths shortest, longest;
-      for (; last < size; ++last) {
-        const RowLengths row = dataset().row_lengths(step_rows_[static_cast<std::size_t>(begin + last)]);
-        const RowLengths next = longest.with(row);
-        if (last == first)
-          shortest = row;
-        else if (last - first >= micro_batch(next.total()) || row.total() > 2 * shortest.total())
-          break;
-        longest = next;
-      }
-      f(MicroBatch{shard, begin + first, last - first, last == size});
-    }
-    return;
-  }
-  const std::int64_t parts = std::min(micro_batches_, size);
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const std::int64_t first = size * i / parts, end = size * (i + 1) / parts;
-    f(MicroBatch{shard, begin + first, end - first, i + 1 == parts});
-  }
-}
-
 Var Trainer::forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const {
   const Var logits = model()(tape, labeled_input(batch), options);
   tape.set_layer("loss");
   return add_loss(logits, batch, static_cast<Real>(config_.train.label_smoothing), sums);
 }
 
-void Trainer::start_step(std::int64_t step) {
-  if (dataset().source().step_order() != StepOrder::drawn)
-    dataset().sorted_rows(step, config_.train.batch, config_.train.shards, step_rows_, drawn_rows_);
-}
-
-void Trainer::fill(std::int64_t step, const MicroBatch& batch, Batch& out) const {
-  if (step_rows_.empty())
-    return dataset().fill_step(step, config_.train.batch, batch.first, batch.count, out);
-  const auto rows =
-      std::span(step_rows_)
-          .subspan(static_cast<std::size_t>(batch.first), static_cast<std::size_t>(batch.count));
-  dataset().fill(Split::train, rows, out, true);
-}
-
 void Trainer::run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker) {
   phase(worker, "data");
-  fill(step, batch, worker.batch);
+  batches_.fill(batch, worker.batch);
   run_batch(step, batch, worker);
 }
 
@@ -189,7 +148,7 @@ void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
   const auto index = static_cast<std::size_t>(shard);
   shard_sums_[index] = {};
   std::ranges::fill(gradients_->of_shard(index), Real{0});
-  for_micro_batches(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
+  batches_.of_shard(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
 }
 
 void Trainer::pack_weights() {
@@ -242,7 +201,7 @@ StepReport Trainer::step() {
 void Trainer::compute(const Range& shards) {
   const std::int64_t step = optimizer_.steps(), first = static_cast<std::int64_t>(shards.first);
   gradients_->start();
-  start_step(step);
+  batches_.start(step);
   pack_weights();
   run(static_cast<std::int64_t>(shards.size()), [&](std::int64_t i, int thread) {
     run_shard(step, first + i, workers_[static_cast<std::size_t>(thread)]);
@@ -291,7 +250,7 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
   const auto check = [&](const MicroBatch& batch) {
     std::ranges::fill(gradients, Real{0});
     worker.tape.bind(model().parameters(), gradients);
-    fill(step, batch, worker.batch);
+    batches_.fill(batch, worker.batch);
     worker.tape.rewind();
     EvalSums sums;
     const Var sum = forward(worker.tape, worker.batch, training_options(step, batch.first), sums);
@@ -308,7 +267,7 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
           where, kind, describe(non_finite, config_.model)));
     }
   };
-  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) for_micro_batches(shard, check);
+  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) batches_.of_shard(shard, check);
   // All micro-batches are finite, so the sum of their gradients or of its squares overflows.
   const auto bad =
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });

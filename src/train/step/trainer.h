@@ -22,6 +22,7 @@
 #include "thimble/train/ranks.h"
 #include "train/step/evaluator.h"
 #include "train/step/gradient_sum.h"
+#include "train/step/step_batches.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {
@@ -84,11 +85,6 @@ class Trainer {
   std::span<const Real> gradients() const { return gradients_->total(); }
 
  private:
-  // Sequences of a step's batch.
-  struct MicroBatch {
-    std::int64_t shard, first, count;
-    bool is_last;  // of the shard
-  };
   struct Worker {
     Tape tape;
     Batch batch;
@@ -97,8 +93,6 @@ class Trainer {
 
   // Returns the loss of a batch, summed over labeled positions.
   Var forward(Tape& tape, const Batch& batch, const ForwardOptions& options, EvalSums& sums) const;
-  void start_step(std::int64_t step);  // orders the rows of its batch, if they are sorted
-  void fill(std::int64_t step, const MicroBatch& batch, Batch& out) const;
   void run_micro_batch(std::int64_t step, const MicroBatch& batch, Worker& worker);
   void run_batch(std::int64_t step, const MicroBatch& batch, Worker& worker);  // that the worker has
   void warm_up(Worker& worker);
@@ -118,17 +112,12 @@ class Trainer {
   // Ends the current phase of the worker and starts another, unless the name is empty.
   void phase(Worker& worker, std::string_view name) const;
   ForwardOptions training_options(std::int64_t step, std::int64_t first_sample) const;
-  // Calls f(micro-batch) for the micro-batches of a shard: as even as possible, or of rows that are dealt out, with as many
-  // as fit a core's cache.
-  template <class F>
-  void for_micro_batches(std::int64_t shard, const F& f) const;
 
   OpenConfig config_;
   Ranks& ranks_;
   Evaluator evaluator_;
   Optimizer optimizer_;
-  std::int64_t micro_batches_;                        // of a shard, unless rows are dealt out
-  std::vector<std::int64_t> step_rows_, drawn_rows_;  // of the step, if they are sorted
+  StepBatches batches_;
   std::unique_ptr<GradientSum> gradients_;
   Tape::PostAccumulateGradHook complete_;  // of the last micro-batch of a shard; empty if nobody watches
   std::vector<EvalSums> shard_sums_;

@@ -7,8 +7,10 @@
 #include "catch.h"
 #include "thimble/train/json.h"
 #include "train/config/small_config.h"
+#include "train/data/table/table.h"
 #include "train/files/thread_pool.h"
 #include "train/step/micro_batch.h"
+#include "train/step/plan.h"
 #include "train/step/trainer.h"
 
 using namespace thimble;
@@ -58,6 +60,46 @@ TEST_CASE("parameters, gradients and moments are the buffers of a trainer", "[tr
   CHECK(training_memory(config).optimizer == kBytes * count);
   config.train.precision = Precision::float64;
   CHECK(training_memory(config).gradients == 3 * 8 * count);
+}
+
+TEST_CASE("a step is counted with the labels that it has, however it is cut", "[train]") {
+  Config config = small_config();
+  config.task = {.name = "associative_recall", .symbols = 16, .length = 16};
+  config.model.attention.mask = Mask::causal;
+  const OpenConfig opened(config);
+  const auto flops_of = [&](const Batch& batch) {
+    double sum = 0;
+    for (const OpCost& op : plan_model(opened, batch, PlannedPass::training).ops) sum += op.flops.total();
+    return sum;
+  };
+  const Dataset data = make_dataset(opened);
+  double expected = 0;
+  for (std::int64_t step = 0; step < kCountedSteps; ++step) {
+    Batch batch;
+    data.fill_step(step, config.train.batch, 0, config.train.batch, batch);
+    REQUIRE(batch.rows.size() < batch.labels.size());
+    expected += flops_of(batch) / kCountedSteps;
+  }
+  CHECK_THAT(step_cost(opened).flops, WithinRel(expected, 1e-12));
+  CHECK(expected < 0.9 * flops_of(full_batch(opened, config.train.batch)));
+}
+
+TEST_CASE("rows of a file are counted at the lengths that a step pads them to", "[train]") {
+  DataTexts texts{.main = {"short.tsv", "a b\tb a\na a\ta a\nb b\tb b\n"},
+                  .validation = {{"v.tsv", "b a\ta b\n"}},
+                  .test = {{"long.tsv", ""}}};
+  for (int i = 0; i < 20; ++i) texts.test->text += i == 0 ? "a" : " a";
+  texts.test->text += "\t" + texts.test->text + "\n";
+  Config config = small_config();
+  config.task = {.name = "file"};
+  config.train.batch = 3;
+  config.train.shards = 1;
+  const OpenConfig opened(config, std::make_shared<const Table>(texts));
+  REQUIRE(model_sizes(opened).length == 20);
+  double expected = 0;
+  for (const OpCost& op : plan_model(opened, full_batch(opened, 3, {2, 0}), PlannedPass::training).ops)
+    expected += op.flops.total();
+  CHECK_THAT(step_cost(opened).flops, WithinRel(expected, 1e-12));
 }
 
 TEST_CASE("every thread has activations of its own", "[train]") {

@@ -67,8 +67,9 @@ void print_ops(const OpenConfig& config) {
   }
   add(sum);
   print_out("\n{}", table.text(line_width(1)));
-  print_paragraph("Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step.",
-                  counted(step.sequences, "sequence"));
+  print_paragraph(
+      "Calls and memory: one micro-batch of {} on one thread. GFLOP: one training step, a mean over the first {}, of what is computed: rows are padded to the longest of their micro-batch, and logits are those of labels.",
+      counted(step.sequences, "sequence"), kCountedSteps);
 }
 
 }  // namespace
