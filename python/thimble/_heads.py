@@ -14,6 +14,7 @@ class Score(NamedTuple):
     at_init: Optional[float]  # what the untrained head gave
     attainable: Optional[float]  # the most that attention could give
     eligible: int  # queries that the value is a mean of
+    majority: Optional[float]  # the share of these with more than half of their attention there
     matched: Optional[float]  # the largest of chance and the three that follow
     same_positions: Optional[float]
     same_class: Optional[float]
@@ -29,15 +30,15 @@ def _score(fields: Mapping[str, Any]) -> Score:
 
 
 class Head:
-    """What a head attends to, and what it costs to ablate it, on a sample of the test split. name: as commands take it,
-    "1.0" or "cross.1.0"; label: what it does by its scores, "" for none; sentence: what that rests on; scores: a Score by
-    name; ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy with its interval."""
+    """What a head attends to, and what ablating it costs, on a sample of the test split. name: as in "1.0" or "cross.1.0";
+    label: its pattern, "" for none; sentence: what that rests on; summary: in plain words; scores: a Score by name;
+    ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy with its interval."""
 
     def __init__(self, result: Mapping[str, Any], run: Any):
         self.result, self.run = result, run
         self.layer, self.head = int(result["layer"]), int(result["head"])
         self.name, self.label = str(result["name"]), str(result["label"])
-        self.verdict, self.sentence = str(result["verdict"]), str(result["sentence"])
+        self.verdict, self.sentence, self.summary = (str(result[key]) for key in ("verdict", "sentence", "summary"))
         self.scores: Dict[str, Any] = {name: _score(fields) for name, fields in result["scores"].items()}
         self.ablation: Dict[str, Any] = result.get("ablation", {})
 

@@ -209,7 +209,7 @@ class Run:
         try:
             heads = self.heads
             most = max(heads, key=lambda head: abs(head.ablation.get("zero", {}).get("loss_change") or 0))
-            return _plots.page(repr(self), [(head.name, head.label or head.verdict, head.sentence) for head in heads],
+            return _plots.page(repr(self), [(head.name, head.label or head.verdict, head.summary) for head in heads],
                                most.name, *self.example.of(most.name))
         except (_program.ThimbleError, OSError, ValueError):
             return None

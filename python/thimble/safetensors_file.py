@@ -18,8 +18,7 @@ def write(path, arrays, metadata=None):
         if dtype is None:
             raise ValueError(f"{name}: safetensors of type {array.dtype} are not written here, only {list(TYPES)}")
         content = array.astype(TYPES[dtype]).tobytes()
-        header[name] = {"dtype": dtype, "shape": list(array.shape),
-                        "data_offsets": [len(data), len(data) + len(content)]}
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

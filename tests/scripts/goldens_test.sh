@@ -31,31 +31,31 @@ holds "$(number reverse/summary.json '"test"' accuracy) >= 0.9999" "reverse, tes
 holds "$(number reverse.json '"mirror": {' value) >= 0.5" "reverse, mirror score"
 # Labels of a layer's heads, those that are shown; HEADS is what inspect printed.
 named() { grep -qE "^head $2\.[0-9]+: $3: " "$1" || fail "no head of layer $2 is called $3: $(cat "$1")"; }
-"$thimble" inspect reverse >heads
+"$thimble" inspect reverse --details >heads
 named heads 0 mirror
 
 # Evaluation changes no weights, so only what the bands read is evaluated.
 "$thimble" train "$configs/induction.yaml" train.evaluate_every=70 data.test=300 --out induction --quiet
 holds "$(metric induction 490) <= 2.06 && $(metric induction 490) >= 2.0123" "induction, loss at step 490"
 # Rounds of one length allow a fixed distance in place of induction, and that is what forms.
-"$thimble" inspect induction >heads
+"$thimble" inspect induction --details >heads
 named heads 1 'offset -15'
 ! grep -q ': induction: ' heads || fail "a fixed distance is called induction: $(cat heads)"
 
 trained two induction_lengths induction
 holds "$(number two/summary.json '"validation"' accuracy) >= 0.4" "two layers, the target that one must miss"
-"$thimble" inspect two >heads
+"$thimble" inspect two --details >heads
 named heads 0 'previous token'
 named heads 1 induction
 grep -q '^head 1\.[01] became an induction head between steps' heads || fail "not said when: $(cat heads)"
 
 # The heads that link a pronoun to its noun, and what is lost without them.
 trained coreference coreference it
-"$thimble" inspect coreference --heads '1.*' >heads
-grep -qE 'head 1\.[01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
+"$thimble" inspect coreference --heads '1.*' --details >heads
+grep -qE 'head 1\.[01]: task target( \(referent\))?: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
   fail "no head links pronouns to nouns: $(cat heads)"
 # Attends to both nouns alike.
-"$thimble" inspect coreference --heads 0.0 >heads
+"$thimble" inspect coreference --heads 0.0 --details >heads
 ! grep -q 'task target' <(grep -A9 '^head 0.0: ' heads) || fail "any noun is called the right one: $(cat heads)"
 
 # Encoder-decoder models, given nothing but the source, and the heads that align English words with French ones.
@@ -66,7 +66,7 @@ for task in translation translation_recurrent dates; do
   holds "$(number $task/summary.json '"test"' exact_match) >= 0.99" "$task, outputs generated correctly"
 done
 for task in translation translation_recurrent; do
-  "$thimble" inspect $task >heads
+  "$thimble" inspect $task --details >heads
   grep -qE 'head cross\.0\.[01]: task target: [^;]*; ablating it costs' <(tr '\n' ' ' <heads) ||
     fail "$task: no head aligns words: $(cat heads)"
   "$thimble" generate $task --input 'le chien noir a mangé un biscuit' >generated

@@ -110,8 +110,8 @@ for columns in WIDTHS:
     assert "Δloss  Δtokens grad.imp" in head and "\nhead label" in report, report
     assert ("Not shown in 40 columns: " in words(report)) == (columns == 40) and len(re.findall(r"^[01]\.[0-3]  ", report, re.M)) == 8, report
     side = [line for line in report.split("\n") if line.count("head ") >= 2 and ":" not in line]
-    assert bool(side) == (columns > 40), f"maps beside each other in {columns} columns:\n{report}"
-    kinds = words(show(columns, "inspect", "masked", "--sequences", "50"))
+    assert side and max(map(width_of, side)) <= columns, f"maps beside each other in {columns} columns:\n{report}"
+    kinds = words(show(columns, "inspect", "masked", "--sequences", "50", "--details"))
     assert len(re.findall(r"; target by kind: left neighbor 0\.\d{3}, right neighbor 0\.\d{3} ", kinds)) == 2, kinds
     own = show(columns, "trace", f"run{columns}", "注意 chien e\u0301te\u0301 \U0001f600")
     assert "注意" in own and "chien" in own
@@ -174,7 +174,7 @@ for arguments in (["inspect", "masked", "--sequences", "50"], ["inspect", "poor"
             assert max(piped.stdout + piped.stderr, default=0) < 0x80, piped
         subprocess.run(["rm", "-rf", "poorer"], check=True)
 assert "d loss" in show(80, "inspect", "masked", "--sequences", "50", **ascii_only)
-assert re.search(r"95 % CI [0-9.]+-[0-9.]+", words(show(80, "inspect", "masked", "--sequences", "50", **ascii_only)))
+assert re.search(r"95 % CI [0-9.]+-[0-9.]+", words(show(80, "inspect", "masked", "--sequences", "50", "--details", **ascii_only)))
 assert "Δloss" in show(80, "inspect", "masked", "--sequences", "50", LC_ALL="", LC_CTYPE="de_DE.utf8", LANG="C")
 assert "注意" in show(80, "trace", "run80", "注意 chien", **ascii_only)
 # Each character beyond ASCII in the source of what is printed has a form in the table, or is a bar that has a plain one.

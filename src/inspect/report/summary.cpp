@@ -86,7 +86,7 @@ std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
 std::string summarize(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
                       const std::optional<CellEffect>& cells) {
   const FoundPattern pattern = cells ? cells->pattern : pattern_of(scores);
-  const std::string effect = loss_text(zero, effects);
+  std::string effect = loss_text(zero, effects);
   if (effects.verdict == Verdict::at_chance) return effect;
   if (pattern.name.empty()) return "follows no known pattern; " + effect;
   const std::string seen = action(pattern) + evidence(pattern, scores);

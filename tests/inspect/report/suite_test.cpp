@@ -229,7 +229,7 @@ std::vector<KnownHead> known_heads() {
       {"duplicate tokens without a mask", "duplicate token", attends_to_equal(copy, false, true)},
       {"same tokens", "same token", attends_to_equal(histogram, false, false)},
       {"same tokens at fixed distances", "same token", attends_to_equal(rounds, false, false)},
-      {"right noun", "task target", coreference(true), 2},
+      {"right noun", "task target (referent)", coreference(true), 2},
       // Of `it`, the only query that counts in the last block, the second noun is always two back: half of the attention.
       {"any noun", "offset -2", coreference(false), 2},
       {"all values of recall", "", attends_to_tokens(recall, false, {8, 9, 10, 11, 12, 13, 14, 15})},

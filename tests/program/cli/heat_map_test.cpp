@@ -57,12 +57,13 @@ TEST_CASE("marked entries of a map end in an apostrophe where there is room", "[
 
 TEST_CASE("in colors two rows of a map share a line, and what is marked or missing is gray", "[cli]") {
   const NumberedMatrix map{"t", {0, 1, 1, kNone, 1, 0}, 2, {0, 1, 0, 0, 0, 0}};
-  const auto ink = [](std::string_view color) { return fmt::format("\033[38;2;{}m", color); };
-  const auto ground = [](std::string_view color) { return fmt::format("\033[48;2;{}m▀\033[0m", color); };
+  const auto both = [](std::string_view upper, std::string_view lower) {
+    return fmt::format("\033[48;2;{}m\033[38;2;{}m▄\033[0m", upper, lower);
+  };
+  const auto last = [](std::string_view upper) { return fmt::format("\033[38;2;{}m\033[7m▄\033[0m", upper); };
   const std::string_view none = "21;27;35", one = "214;236;255", gray = "128;128;128";
   CHECK(cli::draw_maps(std::vector{map}, Colors::all, 80).text ==
-        "\nt\n0 " + ink(none) + ground(one) + ink(gray) + ground(gray) + "\n2 " + ink(one) + "▀\033[0m" +
-            ink(none) + "▀\033[0m\n");
+        "\nt\n0 " + both(none, one) + both(gray, gray) + "\n2 " + last(one) + last(none) + "\n");
 }
 
 TEST_CASE("maps take at most 24 lines for every four, in any width", "[cli]") {

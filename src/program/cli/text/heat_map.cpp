@@ -157,7 +157,7 @@ NumberedMatrix pooled(const NumberedMatrix& matrix, std::int64_t shared) {
   return out;
 }
 
-// Draws two rows in a line: the upper half of a character has its own color.
+// Draws two rows in a line: the lower half of a character has its own color.
 Picture half_blocks(const NumberedMatrix& matrix, const std::vector<std::string>& labels) {
   const auto columns = static_cast<std::size_t>(matrix.columns);
   const auto color_at = [&](std::size_t at) {
@@ -169,8 +169,12 @@ Picture half_blocks(const NumberedMatrix& matrix, const std::vector<std::string>
     std::string line = padded_left(labels[row], widest(labels)) + ' ';
     for (std::size_t at = row * columns; at < (row + 1) * columns; ++at) {
       const Rgb upper = color_at(at);
-      line += fmt::format("\033[38;2;{};{};{}m", upper[0], upper[1], upper[2]);
-      line += row + 1 < labels.size() ? on_color(color_at(at + columns), "▀") : "▀\033[0m";
+      if (row + 1 < labels.size()) {
+        const Rgb lower = color_at(at + columns);
+        line += on_color(upper, fmt::format("\033[38;2;{};{};{}m▄", lower[0], lower[1], lower[2]));
+      } else {  // below is the background, as fore- and background are exchanged
+        line += fmt::format("\033[38;2;{};{};{}m\033[7m▄\033[0m", upper[0], upper[1], upper[2]);
+      }
     }
     picture.push_back(line);
   }

@@ -10,6 +10,9 @@ namespace thimble::cli {
 
 namespace {
 
+// Half blocks are not ASCII.
+Colors map_colors() { return has_utf8() ? colors() : Colors::none; }
+
 // The caption of maps of means: over how many sequences they are.
 class MapCaption {
  public:
@@ -32,7 +35,7 @@ class MapCaption {
     if (vary_)
       text +=
           ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also counts positions from the end";
-    const bool is_gray = colors() != Colors::none;
+    const bool is_gray = map_colors() != Colors::none;
     if (few_)
       text += fmt::format("; {} fewer than {} sequences", is_gray ? "gray:" : "' marks",
                           EvalResult::kEnoughSequences);
@@ -71,7 +74,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
                     cropped(std::span<const double>(head->mean_weights.from_start), columns, part),
                     part.columns, caption.add(counts)});
   }
-  const DrawnMaps pictures = draw_maps(maps, colors(), width);
+  const DrawnMaps pictures = draw_maps(maps, map_colors(), width);
   print_out("\n");
   if (some) print_out("The {} most important heads; --heads chooses others.\n", kMaxShown);
   print_paragraph(
@@ -79,7 +82,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
       pictures.shared == 1
           ? ""
           : fmt::format("; {0} rows and {0} columns share a cell, which shows the largest", pictures.shared));
-  write_picture(legend(colors()) + '\n' + pictures.text);
+  write_picture(legend(map_colors()) + '\n' + pictures.text);
 }
 
 }  // namespace thimble::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "thimble/train/train.h"
 #include "train/files/text/format.h"
@@ -85,20 +86,21 @@ std::string fitted(std::vector<std::string> parts, const std::vector<std::size_t
 void Progress::on_step(const StepReport& report) {
   if (quiet_) return;
   const auto now = Clock::now();
-  const bool due = terminal_ ? now - last_ >= std::chrono::milliseconds(100) || report.step == steps_
-                             : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0 ||
-                                   report.step == 1 || now - last_ >= std::chrono::minutes(1);
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  // Rates of the first steps say nothing of the others.
+  const bool had_rate = std::exchange(has_rate_, seconds >= kEnoughSeconds || report.step == steps_);
+  const bool due = terminal_
+                       ? now - last_ >= std::chrono::milliseconds(100) || report.step == steps_
+                       : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0 || report.step == 1 ||
+                             has_rate_ != had_rate || now - last_ >= std::chrono::minutes(1);
   if (!due) return;
   last_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
   const double per_step = seconds / static_cast<double>(report.step - first_);
-  // Rates of the first steps say nothing of the others.
-  const bool has_rate = seconds >= kEnoughSeconds || report.step == steps_;
   const std::string line = fitted(
       {fmt::format("step {}/{}", report.step, steps_), fmt::format("loss {:.4f}", report.loss),
        fmt::format("tokens {:6.2f} %", 100 * report.accuracy), fmt::format("lr {:.2e}", report.learning_rate),
-       has_rate ? fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step) : "",
-       has_rate ? format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left" : ""},
+       has_rate_ ? fmt::format("{:.0f} seq/s", static_cast<double>(batch_) / per_step) : "",
+       has_rate_ ? format_duration(per_step * static_cast<double>(steps_ - report.step)) + " left" : ""},
       {3, 4, 2, 5}, line_width(2) - 1);
   if (terminal_ && report.step < steps_)
     write_status(line);

@@ -8,8 +8,8 @@
 
 namespace thimble::cli {
 
-// Shows training steps: on a terminal a status line, elsewhere a line for every twentieth of the run and
-// every minute. Stops training after a signal, quiet or not.
+// Shows training steps: on a terminal a status line, elsewhere a line for every twentieth of the run, every minute, and as
+// soon as the rate says something. Stops training after a signal, quiet or not.
 class Progress : public TrainObserver {
  public:
   explicit Progress(bool quiet) : quiet_(quiet) {}
@@ -28,6 +28,7 @@ class Progress : public TrainObserver {
   const bool quiet_;
   const bool terminal_ = is_terminal(2);
   std::int64_t first_ = 0, steps_ = 0, batch_ = 0;
+  bool has_rate_ = false;
   Clock::time_point start_, last_;
 };
 

@@ -32,8 +32,8 @@ test("the user's own input comes first", async () => {
   assert.ok(e.own && e.tokens.length === 5);
   assert.deepEqual(await chips(page, "queries"), e.tokens);
   assert.match(await page.locator(".result").textContent(), /^Your input\. Below each query/);
-  const own = await page.locator(".lead").first().textContent();
-  assert.equal(own, `Your input ${e.tokens.join(" ")} → ${e.predictions.join(" ")} `);
+  const first = await page.locator(".lead").first().textContent();
+  assert.equal(first, `Your input ${e.tokens.join(" ")} → ${e.predictions.join(" ")} `);
   assert.deepEqual(await page.locator('.strip[aria-label="queries"] .prediction').allTextContents(), e.predictions);
   assert.deepEqual(await page.locator('[data-choice="example"] option').allTextContents(), [
     "your input",
