@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "train/files/text/width.h"
 
@@ -206,11 +207,10 @@ DrawnMaps draw_maps(std::span<const NumberedMatrix> matrices, Colors colors, std
         pictures.push_back(numbered_map(pooled(matrix, shared), shared, colors, cell));
       const bool fits = std::ranges::all_of(
           pictures, [&](const Picture& picture) { return picture_width(picture) <= width; });
-      for (const std::size_t gap : {3, 1}) {
-        const std::string text = side_by_side(pictures, width, gap);
-        const auto used = static_cast<std::size_t>(std::ranges::count(text, '\n'));
-        if ((fits && used <= lines) || shared == longest) return {text, shared};
-      }
+      const auto height = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+      const std::string text =
+          std::ranges::min(side_by_side(pictures, width), side_by_side(pictures, width, 1), {}, height);
+      if ((fits && std::cmp_less_equal(height(text), lines)) || shared == longest) return {text, shared};
     }
 }
 
