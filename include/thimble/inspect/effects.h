@@ -31,7 +31,7 @@ struct Effect {
   Interval interval;                       // of the loss; approximate, see MeanChange
   BoundedChange accuracy, capped_loss;     // the loss of a position counts up to EffectScale::chance_loss
   std::int64_t sequences = 0, labels = 0;  // that the changes are means over
-  // Of the accuracy among answers that can be known, and how many these are; 0: that is not stated.
+  // The change of the accuracy among answers that can be known, and how many these are; 0: the task does not state them.
   double knowable_change = 0;
   std::int64_t knowable = 0;
 };

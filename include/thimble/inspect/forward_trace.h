@@ -89,8 +89,8 @@ void trace_split(const ModelSource& model, Split split, std::int64_t count,
 // Returns the number of sequences that trace_split reads.
 std::int64_t readable(const ModelSource& model, Split split, std::int64_t count);
 
-// Returns {"source", "tokens", "targets", "predictions"}, tokens by name. Targets without a label are null;
-// unknown targets and a missing source are left out.
+// Returns {"source", "tokens", "targets", "predictions", "guessed"}, tokens by name. Targets without a label are null;
+// unknown targets, a missing source, and `guessed` where it is not stated are left out.
 Json sequence_json(const ForwardTrace&, const Names&);
 
 // Returns sequence_json with "attention" [layer][head][query][key], layers as in attention_layers().

@@ -199,7 +199,7 @@ class HeadScorer {
 
   std::int64_t queries_, keys_;  // T and T, or T and S
   Visibility visibility_;
-  // value and majority of key i + k, at k + T - 1, of key k, and of the mirrored key.
+  // Sums of weights and majorities: of key i + k, at k + T - 1, of key k, and of the mirrored key.
   std::vector<Mean> offset_, position_;
   Mean mirror_;
   std::vector<double> keys_weight_;  // of the sequence that is added, summed over its queries
@@ -235,9 +235,9 @@ void set_varied(std::span<HeadScore> scores, std::span<const HeadScore> varied);
 Json score_table();
 
 // Returns {name: {"value", "chance", "at_init", "attainable", "eligible"}, ...}, with "at" where there is a
-// best k, "majority" where attention is on target keys, "matched" and its baselines where there are any, "varied": {"value", "chance", "matched",
-// "attainable", "eligible"} where it is known, "kinds": {kind: {...}} where the task has several, and null
-// for a number that is not finite.
+// best k, "majority" where attention is on target keys, "matched" and its baselines where there are any,
+// "varied": {"value", "chance", "matched", "attainable", "eligible"} where it is known, "kinds": {kind: {...}} where the task
+// has several, and null for a number that is not finite.
 Json to_json(std::span<const HeadScore> scores);
 
 }  // namespace thimble

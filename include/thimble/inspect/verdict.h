@@ -71,8 +71,8 @@ struct HeadVerdict {
   Verdict verdict = Verdict::unused;
   bool in_loss = false;  // whether the capped loss decided, not the accuracy
   double loss_cap = 0;   // nats an answer
-  bool keeps_answers =
-      false;  // whether the accuracy is shown to change by less than the smallest effect of interest
+  // Whether the accuracy is shown to change by less than the smallest effect of interest.
+  bool keeps_answers = false;
   // Of not_enough, about how many sequences would show that the head is unused, if its effect is what it seems; none
   // where that is an effect of interest.
   std::optional<double> needed{};

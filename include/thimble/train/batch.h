@@ -32,8 +32,8 @@ struct Batch {
   std::vector<std::int32_t> row_labels;      // the labels at `rows`
   // row_labels with kIgnore for <unk>, which no prediction is right for; empty: a vocabulary without <unk>.
   std::vector<std::int32_t> countable_labels{};
-  std::vector<std::int32_t>
-      knowable_labels{};  // with kIgnore for answers that can only be guessed; empty: not stated
+  // row_labels with kIgnore for answers that can only be guessed; empty: the task does not state them.
+  std::vector<std::int32_t> knowable_labels{};
 
   // Return the tokens of a sequence, of its source, and of the one of these that is not generated, without padding.
   std::span<const std::int32_t> tokens_of(std::int64_t sequence) const {

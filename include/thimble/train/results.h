@@ -17,8 +17,8 @@ struct SequenceResult {
   double loss = 0;  // cross entropy summed over labeled positions, nats
   std::int64_t labeled = 0, correct = 0;
   double capped_loss = 0;  // the same sum, of which no position adds more than Evaluator::loss_cap()
-  std::int64_t knowable = 0,
-               knowable_correct = 0;  // positions whose answer can be known; 0: none, or not stated
+  // Labeled positions whose answer can be known, and those of them that are right; 0: none, or the task does not state them.
+  std::int64_t knowable = 0, knowable_correct = 0;
 };
 
 // The losses of n-gram models, in nats per labeled position: of the same tokens, with the context that each has in

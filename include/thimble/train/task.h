@@ -159,7 +159,7 @@ struct Task {
   // Returns whether answer `i` follows from the input; others can only be guessed. Null: all do where floor is 0, and elsewhere
   // it is not stated.
   bool (*knowable)(const TaskConfig&, const Example&, std::size_t i) = nullptr;
-  std::string_view unknowable{};            // why others do not: "a round that is read for the first time"
+  std::string_view unknowable{};            // why others do not: "the first round can only be guessed"
   std::vector<std::string_view> special{};  // tokens that are marks, not content, such as "="
   // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
   // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not

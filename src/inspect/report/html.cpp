@@ -72,7 +72,7 @@ Json packed_series(const std::vector<SeriesStep>& series, const InspectReport& r
   return out;
 }
 
-// Returns the run and its data file, or the task of data that are generated: "runs/names, names.txt".
+// Returns the run and its data file, or the task of data that are generated: "names, names.txt".
 std::string report_name(const InspectReport& report) {
   const TaskConfig& task = report.config.task;
   const std::string data =

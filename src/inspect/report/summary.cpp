@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 namespace thimble {
 
@@ -46,11 +47,13 @@ std::string evidence(const FoundPattern& pattern, std::span<const HeadScore> sco
                      is_varied ? "simpler heads" : "uniform attention", 100 * simpler);
 }
 
-// Returns a share of answers: "61 of 100 answers that can be known".
-std::string answers(const Effect& effect) {
-  const double change = 100 * std::abs(effect.knowable > 0 ? effect.knowable_change : effect.accuracy.mean);
-  return fmt::format("{:.{}f} of 100 answers{}", change, change < 9.95 ? 1 : 0,
-                     effect.knowable > 0 ? " that can be known" : "");
+// Returns a share of answers: "61 of 100 answers that can be known". Where these change the other way, or that is not stated,
+// it is of all, which decided the verdict.
+std::string answers(const Effect& effect, std::string_view more = "") {
+  const bool is_known = effect.knowable_change * effect.accuracy.mean > 0;
+  const double change = 100 * std::abs(is_known ? effect.knowable_change : effect.accuracy.mean);
+  return fmt::format("{:.{}f}{} of 100 answers{}", change, change < 9.95 ? 1 : 0, more,
+                     is_known ? " that can be known" : "");
 }
 
 // Returns what the model loses without the head.
@@ -66,7 +69,7 @@ std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
                   : fmt::format(", but not without {} as well", fmt::join(effects.names, " or ")));
     case Verdict::harmful:
       return effects.in_loss ? "without it the model is surer of its answers"
-                             : fmt::format("without it {} more are right", answers(zero));
+                             : fmt::format("without it {} are right", answers(zero, " more"));
     case Verdict::minor:
       return "without it little changes, perhaps nothing of interest";
     case Verdict::backup:
@@ -76,9 +79,11 @@ std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
       return "whether it is needed takes more sequences to say";
     case Verdict::at_chance:
       return "the model is no better than chance";
-    default:
-      return "without it nothing of interest is lost";
+    case Verdict::unused:
+    case Verdict::redundant:
+      break;
   }
+  return "costs nothing of interest";
 }
 
 }  // namespace
@@ -87,7 +92,7 @@ std::string summarize(std::span<const HeadScore> scores, const Effect& zero, con
                       const std::optional<CellEffect>& cells) {
   const FoundPattern pattern = cells ? cells->pattern : pattern_of(scores);
   std::string effect = loss_text(zero, effects);
-  if (effects.verdict == Verdict::at_chance) return effect;
+  if (effects.verdict == Verdict::at_chance || effects.verdict == Verdict::unused) return effect;
   if (pattern.name.empty()) return "follows no known pattern; " + effect;
   const std::string seen = action(pattern) + evidence(pattern, scores);
   if (!cells) return seen + "; " + effect;

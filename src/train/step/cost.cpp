@@ -84,14 +84,14 @@ std::vector<std::pair<Batch, double>> first_batches(const OpenConfig& config) {
   for (std::int64_t step = 0; step < kCountedSteps; ++step) {
     batches.start(step);
     for (std::int64_t shard = 0; shard < config.train.shards; ++shard)
-      batches.of_shard(shard, [&](const MicroBatch& part) {
+      for (const MicroBatch& part : batches.of_shard(shard)) {
         Batch batch;
         batches.fill(part, batch);
         const Sizes sizes{batch.sequences, batch.length, batch.source_length, std::ssize(batch.rows)};
         const auto [entry, is_new] = found.try_emplace(sizes);
         if (is_new) entry->second.first = std::move(batch);
         entry->second.second += 1.0 / kCountedSteps;
-      });
+      }
   }
   std::vector<std::pair<Batch, double>> all;
   for (auto& [sizes, entry] : found) all.push_back(std::move(entry));

@@ -148,7 +148,7 @@ void Trainer::run_shard(std::int64_t step, std::int64_t shard, Worker& worker) {
   const auto index = static_cast<std::size_t>(shard);
   shard_sums_[index] = {};
   std::ranges::fill(gradients_->of_shard(index), Real{0});
-  batches_.of_shard(shard, [&](const MicroBatch& batch) { run_micro_batch(step, batch, worker); });
+  for (const MicroBatch& batch : batches_.of_shard(shard)) run_micro_batch(step, batch, worker);
 }
 
 void Trainer::pack_weights() {
@@ -267,7 +267,8 @@ void Trainer::throw_non_finite(std::int64_t step, double loss, double norm) {
           where, kind, describe(non_finite, config_.model)));
     }
   };
-  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard) batches_.of_shard(shard, check);
+  for (std::int64_t shard = 0; shard < config_.train.shards; ++shard)
+    std::ranges::for_each(batches_.of_shard(shard), check);
   // All micro-batches are finite, so the sum of their gradients or of its squares overflows.
   const auto bad =
       std::ranges::find_if(segment_squares_, [](double square) { return !std::isfinite(square); });

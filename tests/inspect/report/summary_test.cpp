@@ -72,6 +72,10 @@ TEST_CASE("a summary says what is lost without the head, of the answers that can
   of_known.knowable = 1000;
   of_known.knowable_change = -0.034;
   CHECK(lost(kImportant, of_known) == "without it 3.4 of 100 answers that can be known are lost");
+  CHECK(lost({.verdict = Verdict::harmful}, of_known) ==
+        "without it 3.4 more of 100 answers that can be known are right");
+  of_known.knowable_change = 0.002;  // what is lost are guesses
+  CHECK(lost(kImportant, of_known) == "without it 63 of 100 answers are lost");
   HeadVerdict in_loss = {.verdict = Verdict::important, .in_loss = true};
   CHECK(lost(in_loss) == "without it the model is less sure of its answers");
   in_loss.keeps_answers = true;
@@ -79,13 +83,12 @@ TEST_CASE("a summary says what is lost without the head, of the answers that can
   HeadVerdict cancels = kImportant;
   cancels.names = {"0.2"};
   CHECK(lost(cancels) == "without it 63 of 100 answers are lost, but not without 0.2 as well");
-  CHECK(lost({.verdict = Verdict::harmful}) == "without it 63 of 100 answers more are right");
+  CHECK(lost({.verdict = Verdict::harmful}) == "without it 63 more of 100 answers are right");
   CHECK(lost({.verdict = Verdict::harmful, .in_loss = true}) ==
         "without it the model is surer of its answers");
   CHECK(lost({.verdict = Verdict::minor}) == "without it little changes, perhaps nothing of interest");
   CHECK(lost({.verdict = Verdict::backup, .names = {"0.1", "1.0"}}) ==
         "needed only where 0.1 and 1.0 are missing");
-  CHECK(lost({.verdict = Verdict::unused}) == "without it nothing of interest is lost");
   CHECK(lost({.verdict = Verdict::not_enough}) == "whether it is needed takes more sequences to say");
   CHECK(summary_of(pattern("mirror"), {.verdict = Verdict::at_chance}) ==
         "the model is no better than chance");
@@ -102,7 +105,7 @@ TEST_CASE("a summary claims a pattern only as far as its cells carry the effect"
   CHECK(summary(Carried::open) == seen + ", which may be what it is needed for" + lost);
   CHECK(summary(Carried::constant) == "adds about the same wherever it looks" + lost);
   CHECK(summary_of(pattern("absolute_position", 0), {.verdict = Verdict::unused}, std::nullopt) ==
-        seen + "; without it nothing of interest is lost");
+        "costs nothing of interest");
   CHECK(summarize(HeadScorer(4, false).scores(), kNeeded, kImportant, std::nullopt) ==
         "follows no known pattern" + lost);
 }

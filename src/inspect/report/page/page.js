@@ -15,13 +15,11 @@ function lead() {
   );
 }
 
-// Returns a sentence for each head that does something, or for several of which the same is to be said; a click shows the head.
+// Returns a sentence for each head, or for several of which the same is to be said; a click shows the head.
 function summaries() {
-  const isCostless = (h) => ["unused", "redundant"].includes(h.verdict);
   const alike = new Map();
   report.heads.forEach((h, index) => {
-    const text = isCostless(h) ? "costs nothing of interest" : h.summary;
-    if (h.verdict !== "at_chance") alike.set(text, [...(alike.get(text) ?? []), index]);
+    if (h.verdict !== "at_chance") alike.set(h.summary, [...(alike.get(h.summary) ?? []), index]);
   });
   const rows = [...alike].map(([text, indices]) =>
     element(
@@ -62,19 +60,17 @@ function bestHead() {
   return Math.max(report.heads.indexOf(labeled.reduce((best, h) => (best && better(best, h) > 0 ? best : h), null)), 0);
 }
 
-// Returns the query whose attention is shown first: of answers that can be known the one on which the head is surest, or
-// with one answer a sequence the last.
+// Returns the query whose attention is shown first: of those with an answer that can be known the one on which the head is
+// surest. Without an answer at each query it is the last.
 function bestQuery(head) {
   const map = attention(head);
+  const queries = positions(map.rows).map(Number);
   const e = state.source === "example" ? example() : null;
-  const has = (i) => !e?.targets || !perPosition(e) || ((e.targets[i] ?? null) !== null && !e.guessed?.[i]);
-  const most = (i) => Math.max(...Array.from({ length: map.columns }, (_, c) => map.at(i, c) ?? 0));
-  const last = map.rows - 1;
-  if (!e || !perPosition(e)) return last;
-  return Array.from({ length: map.rows }, (_, i) => i).reduce(
-    (best, i) => (has(i) && (!has(best) || most(i) > most(best)) ? i : best),
-    last,
-  );
+  if (!e || !perPosition(e)) return queries.at(-1);
+  const isKnown = (i) => !e.targets || ((e.targets[i] ?? null) !== null && !e.guessed?.[i]);
+  const most = (i) => Math.max(...positions(map.columns).map((c) => map.at(i, Number(c)) ?? 0));
+  const known = queries.filter(isKnown);
+  return known.length ? known.reduce((best, i) => (most(i) > most(best) ? i : best)) : queries.at(-1);
 }
 
 function start() {

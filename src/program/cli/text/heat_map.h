@@ -31,9 +31,9 @@ struct DrawnMaps {
 // The most lines of up to four maps, titles included.
 inline constexpr std::size_t kMapLines = 24;
 
-// Draws matrices in at most `width` columns and kMapLines lines for every four: in colors two rows share a line of half blocks, and cells
-// without an unmarked entry are gray; otherwise a cell has one or two characters, ? for NaN, and ends in ' where it is marked
-// and has two.
+// Draws matrices in at most `width` columns and kMapLines lines for every four: in colors two rows share a line of half blocks,
+// and cells without an unmarked entry are gray; otherwise a cell has one or two characters, ? for NaN, and ends in ' where it
+// is marked and has two.
 DrawnMaps draw_maps(std::span<const NumberedMatrix> matrices, Colors colors, std::size_t width);
 
 // Draws a matrix with names of its rows and columns, shortened to fit.

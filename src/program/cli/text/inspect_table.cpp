@@ -131,17 +131,18 @@ std::string chance_text(const InspectReport& report) {
 }
 
 // Returns what the verdicts rest on.
-std::string verdict_note(const InspectReport& report) {
+std::string verdict_note(const InspectReport& report, bool details) {
   const EffectScale& scale = report.scale;
   if (!scale.has_smallest())
     return fmt::format("No effects of interest: a constant answer is always right on {}.",
                        counted(report.baseline.sequences, "test sequence"));
   std::string text = fmt::format(
-      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm), intervals are not.",
+      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm){}.",
       100 * scale.smallest_accuracy,
       scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss, capped at {:.2g} nats an answer",
                                             scale.smallest_loss, scale.bounds.loss_cap)
-                              : "");
+                              : "",
+      details ? ", intervals are not" : "; --details prints what they rest on");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())
     text += fmt::format(
         " Ablated together: {}, on {}{}.", counted(static_cast<std::int64_t>(joint.pairs.size()), "pair"),
@@ -226,10 +227,8 @@ void print_summaries(const InspectReport& report, const HeadChoice& heads) {
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   std::vector<std::pair<std::string, std::string>> lines;  // what is said, of which heads
   for (const HeadReport& head : report.heads) {
-    const Verdict verdict = head.label.verdict;
-    if (!heads.has(head.effects.id) || verdict == Verdict::at_chance) continue;
-    const bool costs_nothing = verdict == Verdict::unused || verdict == Verdict::redundant;
-    const std::string text = costs_nothing ? "costs nothing of interest" : head.label.summary;
+    if (!heads.has(head.effects.id) || head.label.verdict == Verdict::at_chance) continue;
+    const std::string& text = head.label.summary;
     auto line = std::ranges::find(lines, text, [](const auto& one) { return one.first; });
     if (line == lines.end()) line = lines.insert(line, {text, ""});
     line->second += (line->second.empty() ? "" : ", ") + head_name(layers, head.effects.id);
@@ -251,7 +250,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads, bool det
       sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy);
   print_out("\n");
   print_table(report, heads, width);
-  print_paragraph("{}", verdict_note(report));
+  print_paragraph("{}", verdict_note(report, details));
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   print_maps(report, heads, width);
