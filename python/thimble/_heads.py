@@ -32,7 +32,8 @@ def _score(fields: Mapping[str, Any]) -> Score:
 class Head:
     """What a head attends to, and what ablating it costs, on a sample of the test split. name: as in "1.0" or "cross.1.0";
     label: its pattern, "" for none; sentence: what that rests on; summary: in plain words; scores: a Score by name;
-    ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy with its interval."""
+    ablation: by kind ("zero", "mean", "resample") the change in loss and accuracy with its interval; hypotheses: of
+    Run.test(), by name, with answer ("yes", "no", "open"), p and sentence."""
 
     def __init__(self, result: Mapping[str, Any], run: Any):
         self.result, self.run = result, run
@@ -41,6 +42,7 @@ class Head:
         self.verdict, self.sentence, self.summary = (str(result[key]) for key in ("verdict", "sentence", "summary"))
         self.scores: Dict[str, Any] = {name: _score(fields) for name, fields in result["scores"].items()}
         self.ablation: Dict[str, Any] = result.get("ablation", {})
+        self.hypotheses: Dict[str, Any] = {one["name"]: one for one in result.get("hypotheses", [])}
 
     def plot(self, text: Optional[str] = None, ax: Any = None) -> Any:
         """Draws its attention on a text, or on the first test sequence; returns the Axes. Needs Matplotlib."""

@@ -5,9 +5,10 @@ import json
 import os
 import pathlib
 import re
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+import tempfile
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _arguments, _plots, _program
+from . import _arguments, _hypotheses, _plots, _program
 from ._arguments import Checkpoint, Overrides
 from ._arguments import Head as HeadName
 from ._heads import Attention, Head, Heads, attention
@@ -150,6 +151,23 @@ class Run:
             patterns = list(model.run_with_cache(batch, "*hook_pattern")[1].values())
             return [Attention(weights[..., :n, :n], [vocabulary[i] for i in ids[:n]], [])
                     for weights, ids, n in zip(np.stack(patterns, 1).astype("f8"), batch.ids, batch.lengths)]
+
+    def test(self, hypotheses: Mapping[str, Callable[..., Any]], sequences: int = 1000) -> Heads:
+        """Tests what heads attend to: rules by name, each a function of the tokens of a sequence (of a decoder's, and then
+        of its source) that returns a matrix, queries by keys, of what is true. Each Head has its answers as hypotheses, but
+        to rules that are true nowhere."""
+        config = self.directory / "config.yaml"
+        is_next = _program.call(_arguments.show(config))["model"]["output"]["per"] == "next"
+        vocabulary = json.loads((self.directory / "data.json").read_text("utf-8"))["vocabulary"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "hypotheses.jsonl"
+            with file.open("w", encoding="utf-8") as out:
+                for split, count in (("test", sequences), ("varied", 300)):
+                    listed = _program.call(_arguments.tasks(None, config=config, split=split, examples=count))
+                    out.writelines(_hypotheses.rows(listed, vocabulary, is_next, hypotheses))
+            result = _program.call(_arguments.inspect(self.directory, self.checkpoint, None, hypotheses=file,
+                                                      sequences=sequences, examples=0))
+        return Heads(Head(head, self) for head in result["heads"])
 
     def trace(self, text: str) -> Dict[str, Any]:
         """Predictions, probabilities, logits and attention of one sequence, as `thimble trace` gives them."""

@@ -4,13 +4,7 @@ As a module:
     from thimble.from_torch import save
     save(model.state_dict(), "weights.safetensors", {"transformer": "encoder", "fc": "output"})
 
-The names that thimble requires are, for model.kind
-    encoder          token_embedding, position_embedding (if learned), encoder (a torch.nn.TransformerEncoder), output
-    encoder_decoder  those, with source_token_embedding, source_position_embedding (if learned) and decoder; encoder and
-                     decoder as in torch.nn.Transformer, but without the last norm of both if layers are post-norm
-    recurrent        source_token_embedding, token_embedding, encoder.gru (bidirectional), decoder.gru (both
-                     torch.nn.GRU), decoder.initial, decoder.attention, output: see Recurrent in torch_models.py
-Other names are given with what they become, and what thimble has no use for with "" (a table of sinusoids, say).
+docs/pytorch.md has the names that thimble requires. Other names are given with what they become, and what thimble has no use for with "" (a table of sinusoids, say).
 Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /usr/bin/python3).
 """
 

@@ -18,7 +18,7 @@ for command in "${commands[@]}"; do
   grep -q '^Exit status: 0' <<<"$output" || fail "thimble $command --help does not name exit statuses" "$output"
 done
 expect 0 '^  --split NAME +Split to print, .*' tasks --help
-[[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test [train]'* ]] || fail "no choices, or no default" "$output"
+[[ $(tr -s ' \n' ' ' <<<"$output") == *'one of train, validation, test, varied [train]'* ]] || fail "no choices, or no default" "$output"
 expect 0 '^Usage: thimble train CONFIG \[key=value \.\.\.\] \[options\]$' train --help
 expect 0 ' \[1000\]$' inspect --help
 

@@ -112,6 +112,20 @@ def test_parts_are_those_of_inspect(runs, kind):
     assert max(abs(ours[name] - mean) for name, mean in compared.items()) < 1e-7
 
 
+def test_hypotheses(runs):
+    run, translation = runs["two layers"], runs["decoder"]
+    heads = run.test({"mirror": lambda x: [[k == len(x) - 1 - q for k in range(len(x))] for q in range(len(x))],
+                      "nothing": lambda x: numpy.zeros((len(x), len(x)), bool)}, sequences=200)
+    assert [head.name for head in heads] == [head.name for head in run.heads]
+    assert heads[0].hypotheses["mirror"]["answer"] in ("yes", "no", "open")
+    mirror, built_in = (one.scores for one in (heads[0], thimble.Run(run.directory).heads[0]))
+    assert mirror["task_target"].eligible == 16 * 50 and "nothing" not in heads[0].hypotheses
+    assert abs(mirror["task_target"].value - mirror["mirror"].value) < 1e-9
+    assert mirror["task_target"].varied.eligible == built_in["mirror"].varied.eligible
+    cross = translation.test({"same place": lambda y, x: [[k == q for k in range(len(x))] for q in range(len(y))]}, 50)
+    assert cross["cross.0.0"].hypotheses["same place"]["name"] == "same place"
+
+
 def test_names_of_parts(runs):
     parts = {}
     for kind in ("decoder", "convolution"):

@@ -36,6 +36,7 @@ struct CellEffect {
   bool in_loss = false;  // whether the capped loss is compared, not the accuracy
   double whole = 0, mean = 0, alone = 0;
   Interval interval;  // of alone - (whole + mean) / 2
+  double p = 1;       // of a difference of 0
   std::vector<std::string> without{};
 
   double kept() const { return (alone - mean) / (whole - mean); }

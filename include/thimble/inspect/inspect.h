@@ -31,11 +31,13 @@ struct HeadReport {
   HeadCircuits circuits;
   std::optional<CellEffect> cells{};  // of its pattern, if it was tested
   Label label;
+  std::vector<HypothesisTest> hypotheses{};  // of InspectOptions
 };
 
 struct InspectReport {
   OpenConfig config;
   std::string run;                            // the name of its directory; "": weights made elsewhere
+  std::string hypotheses{};                   // the name of their file; "": test sequences were analyzed
   Names tokens;                               // the vocabulary
   std::string weights_hash;                   // as in the summary of a run
   std::int64_t length = 0;                    // T
@@ -71,6 +73,9 @@ struct InspectOptions {
   bool page = false;              // whether it becomes a page, with the checkpoints of the run
   bool json = false;              // whether it becomes JSON text, which takes memory
   double smallest_effect = kSmallestEffect;
+  // A file of hypotheses, see hypotheses_source(): its rows are analyzed in place of test sequences, and each is tested for
+  // each head. "": none.
+  std::string hypotheses{};
 };
 
 inline constexpr std::int64_t kVariedSequences =

@@ -29,4 +29,28 @@ struct Label {
 Label label_head(std::span<const HeadScore> scores, const Effect& zero, const HeadVerdict& effects,
                  const std::optional<CellEffect>& cells = {});
 
+// Whether a head attends by a hypothesis, and the weights on these keys carry its effect.
+enum class Confirmed { yes, no, open };
+
+// The answer for one of `count` hypotheses of a call on one of the heads. yes: the head has the pattern, as in patterns.h, and
+// the test of its cells holds with `p` corrected for heads x hypotheses (Holm). no: it does not have the pattern, costs nothing of
+// interest, acts like a constant, or the cells are shown to carry less than half.
+struct HypothesisTest {
+  std::string name;
+  Confirmed answer = Confirmed::open;
+  double p = 1;
+  std::optional<CellEffect> cells{};
+  std::string sentence{};
+};
+
+// Returns the tests of hypotheses, by head. `patterns`: by hypothesis and head, with the hypothesis as their name; `cells`
+// likewise, with nothing where a pattern was not tested.
+std::vector<std::vector<HypothesisTest>> judge_hypotheses(
+    std::span<const std::vector<FoundPattern>> patterns,
+    std::span<const std::vector<std::optional<CellEffect>>> cells, std::span<const HeadVerdict> verdicts,
+    std::span<const Effect> zero);
+
+// {"name", "answer", "p", "cells", "sentence"}
+Json to_json(const HypothesisTest&);
+
 }  // namespace thimble

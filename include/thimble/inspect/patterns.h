@@ -60,6 +60,10 @@ inline constexpr double kUniformShare = 0.25;
 // Returns the pattern that names a head, or else "uniform".
 FoundPattern pattern_of(std::span<const HeadScore> scores);
 
+// Returns the task targets, of all kinds and then of each if there are several, as patterns; those that the head does not have
+// are rivals.
+std::vector<FoundPattern> task_patterns(std::span<const HeadScore> scores);
+
 // Returns the patterns whose cells decide what such a pattern is called: itself, or of a task target with several kinds that
 // of all of them, and then each; those that the head does not have are rivals.
 std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores);

@@ -50,10 +50,10 @@ class ScoreTargets {
 
   // The targets that the task states; duplicates count once.
   struct TaskTargets {
-    std::span<const Dataset::Alignment> alignments{};
-    std::span<const Dataset::Alignment> candidates{};  // none: there is no same_class baseline
-    std::size_t kinds = 0;                             // of alignments
-    std::size_t other_kinds = 0;                       // of these, the last ones, not summed into task_target
+    std::span<const Alignment> alignments{};
+    std::span<const Alignment> candidates{};  // none: there is no same_class baseline
+    std::size_t kinds = 0;                    // of alignments
+    std::size_t other_kinds = 0;              // of these, the last ones, not summed into task_target
     std::optional<std::vector<std::int64_t>> queries{};  // ascending, that count; without: all
   };
 

@@ -76,15 +76,10 @@ class Dataset {
   // Throws DataError when the split has no rows because its data file is missing or has changed; see Table.
   void require_rows(Split) const;
 
-  // A position of an answer in the model's input, and one that the answer depends on: in the input, or in the
-  // source with Layout::seq2seq.
-  struct Alignment {
-    std::int32_t query, key;
-    std::int32_t kind = 0;  // index in Task::kinds
-  };
-  // Returns the alignments that the task states; none for one output per sequence, which has no position.
+  // Returns the alignments of the example, or else those of the positions of answers with those that the task states; none
+  // for one output per sequence, which has no position.
   std::vector<Alignment> alignments(const Example&) const;
-  // Returns the alignments with the candidates that the task states, in place of the relevant positions.
+  // Returns the alignments with the candidates that the task states, or all keys, in place of the relevant positions.
   std::vector<Alignment> candidates(const Example&) const;
 
   // Returns how the sequences of the split coincide with those of training.

@@ -108,9 +108,11 @@ class Source {
   virtual ExampleSize size(Split, std::int64_t /*index*/) const { return longest_; }
   // Returns where it stands in a data file, "FILE:LINE"; "": nowhere.
   virtual std::string where(Split, std::int64_t /*index*/) const { return ""; }
-  // Draws an example of Split::varied, as Task::vary, if there are any.
+  // Draws an example of Split::varied, as Task::vary, if there are any, for a model of that layout.
   virtual bool varies() const { return true; }
-  virtual void vary(SampleRng&, Example&) const = 0;
+  virtual void vary(SampleRng&, Layout, Example&) const = 0;
+  // Returns what the keys of alignments are to the answer, by Alignment::kind; those of the task, or of a data file.
+  const std::vector<std::string_view>& kinds() const { return kinds_; }
 
   virtual StepOrder step_order() const { return StepOrder::drawn; }
   // Returns the number of places at which training may begin a window; 0: it reads the rows of the training split.
@@ -141,10 +143,12 @@ class Source {
   // Returns the hash of the text of an input, before tokens become <unk>; of a generated one, 0.
   virtual std::uint64_t text_hash(Split, std::int64_t /*index*/) const { return 0; }
 
-  explicit Source(TaskConfig config) : config_(std::move(config)), task_(&find_task(config_.name)) {}
+  explicit Source(TaskConfig config)
+      : config_(std::move(config)), task_(&find_task(config_.name)), kinds_(task_->kinds) {}
 
   TaskConfig config_;
   const Task* task_;
+  std::vector<std::string_view> kinds_;
   std::vector<std::string> tokens_;
   ExampleSize longest_{};
   std::vector<DataFile> files_;
@@ -166,6 +170,12 @@ struct DataRecord;
 // keep their ids, and a file that has problems or cannot be read has no rows; Source::require_rows() reports why.
 // Throws DataError, with files and lines, also when the model's rows were divided by another rule.
 std::shared_ptr<const Source> file_source(const TaskConfig&, Layout, const DataRecord* record = nullptr);
+
+// Reads hypotheses on the heads of a model with that record, layout and task, which says how texts become tokens: JSON Lines
+// as Table has them, with "attends", whose targets may be missing. All rows are in the test split, but those with
+// "varied": true. Throws DataError, with file and lines, also when no row has one, or one is longer than the model reads.
+std::shared_ptr<const Source> hypotheses_source(const std::string& file, const TaskConfig&, Layout,
+                                                DataRecord trained);
 
 // Returns Source::sizes(). Throws DataError also when a size is negative.
 DataConfig split_sizes(const Source&, const DataConfig& wanted);

@@ -90,10 +90,17 @@ struct TaskConfig {
 
 inline constexpr std::int32_t kIgnore = -1;  // the label of a position without an answer
 
+// A query and a key that it should attend to: positions in the model's input, keys with Layout::seq2seq in the source.
+struct Alignment {
+  std::int32_t query, key;
+  std::int32_t kind = 0;  // index in Source::kinds()
+};
+
 // An input and its target, as token ids.
 struct Example {
   std::vector<std::int32_t> input;
   std::vector<std::int32_t> target;  // kIgnore: no answer at this position
+  std::vector<Alignment> attends{};  // of a data file that states them; the task states others
 };
 
 // A position of the input that an answer depends on.

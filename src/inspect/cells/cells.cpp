@@ -23,6 +23,7 @@ CellEffect compare_cells(const EvalResult& whole, const EvalResult& mean, const 
   out.alone = measured(alone);
   const BoundedMean& change = out.in_loss ? changes.capped_loss : changes.accuracy;
   out.interval = change.interval();
+  out.p = change.p();
   const Effect of_mean = effect_between(whole.per_sequence, mean.per_sequence, scale.bounds);
   const bool gains = verdict.is_rise() ? out.mean >= out.whole : out.mean <= out.whole;
   if (gains || judge_heads({&of_mean, 1}, scale)[0].verdict == Verdict::unused)

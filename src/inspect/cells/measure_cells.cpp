@@ -132,7 +132,7 @@ class LayerCells {
       targets.begin(chunk);
       for (const ScoreTargets& one : targets.targets_of(layer_)) {
         cells.push_back({one.keys(), std::vector<bool>(at(one.queries() * one.keys()))});
-        for (const auto& [query, key] : cells_of(pattern, one, evaluator_.dataset().task().kinds))
+        for (const auto& [query, key] : cells_of(pattern, one, evaluator_.dataset().source().kinds()))
           cells.back().cells[at(query * one.keys() + key)] = true;
       }
     }

@@ -25,12 +25,24 @@ bool counts_all_queries(const InspectReport& report) {
          logged != step.heads.back().eligible.end() && logged->second != step.labels;
 }
 
+// Returns the model with hypotheses in place of its data.
+ModelSource on_hypotheses(ModelSource model, const std::string& file) {
+  OpenConfig& config = model.config;
+  DataRecord record = record_of(config);
+  record.length = std::max(record.length, config.model.trained_length);
+  config.source = hypotheses_source(file, config.task, layout_of(config.model), std::move(record));
+  config.data = {.train = kAll, .validation = kAll, .test = kAll};
+  return model;
+}
+
 }  // namespace
 
-InspectReport inspect(const ModelSource& model, const InspectOptions& options) {
-  require_weights(model.config.model);
+InspectReport inspect(const ModelSource& trained, const InspectOptions& options) {
+  require_weights(trained.config.model);
+  const ModelSource model = options.hypotheses.empty() ? trained : on_hypotheses(trained, options.hypotheses);
   InspectReport report =
       with_precision(model.config, [&]<class R>() { return run_inspection<R>(model, options); });
+  report.hypotheses = std::filesystem::path(options.hypotheses).filename().string();
   if (!model.run.empty()) {
     report.timeline = read_timeline(model.run, model.state);
     report.run = std::filesystem::absolute(model.run.path()).lexically_normal().filename().string();
@@ -96,6 +108,7 @@ Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers,
                {"importance", to_json(head.effects.importance)},
                {"circuits", to_json(head.circuits)},
                {"mean_weights", map_json(head.mean_weights.from_start, keys)}});
+  for (const HypothesisTest& test : head.hypotheses) json["hypotheses"].push_back(to_json(test));
   for (const HeadId& id : head.label.group) json["group"].push_back(head_json(layers, id));
   if (!head.mean_weights.from_end.empty())
     json["mean_weights_from_end"] = map_json(head.mean_weights.from_end, keys);
@@ -121,7 +134,7 @@ Json knowable_json(const InspectReport& report) {
 
 Json to_json(const InspectReport& report) {
   Json json = {{"task", report.config.task.name},
-               {"split", split_name(Split::test)},
+               {"split", report.hypotheses.empty() ? split_name(Split::test) : report.hypotheses},
                {"sequences", report.baseline.sequences},
                {"length", report.length},
                {"tokens", report.tokens},

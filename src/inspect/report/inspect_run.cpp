@@ -1,7 +1,10 @@
 #include "inspect/report/inspect_run.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "inspect/cells/measure_cells.h"
 #include "inspect/circuits/circuit_observer.h"
@@ -14,6 +17,59 @@
 #include "thimble/train/run.h"
 
 namespace thimble {
+
+namespace {
+
+// Returns whether the analyzed sequences of equal lengths all have the same alignments of that kind, and some lengths several
+// sequences: what a head follows then is positions.
+bool is_positional(const Evaluator& evaluator, std::int64_t sequences, std::int32_t kind) {
+  using Cells = std::set<std::pair<std::int32_t, std::int32_t>>;
+  std::map<std::pair<std::size_t, std::size_t>, Cells> of_lengths;
+  bool is_repeated = false;
+  Example example;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    evaluator.dataset().example(Split::test, i, example);
+    Cells cells;
+    for (const Alignment& a : example.attends)
+      if (a.kind == kind) cells.emplace(a.query, a.key);
+    const auto [first, is_new] = of_lengths.try_emplace({example.input.size(), example.target.size()}, cells);
+    if (first->second != cells) return false;
+    is_repeated |= !is_new;
+  }
+  return is_repeated;
+}
+
+// Tests each kind of task targets, which hypotheses are, for each head of the report.
+void test_hypotheses(Evaluator& evaluator, std::span<const HeadVerdict> verdicts,
+                     const EffectsReport& effects, InspectReport& report) {
+  const std::vector<std::string_view>& kinds = evaluator.dataset().source().kinds();
+  std::vector<std::vector<FoundPattern>> patterns(kinds.size());
+  std::vector<std::vector<std::optional<CellEffect>>> cells;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    std::vector<std::vector<FoundPattern>> tested;
+    const bool positional =
+        is_positional(evaluator, effects.baseline.sequences, static_cast<std::int32_t>(kind));
+    for (const HeadReport& head : report.heads) {
+      std::vector<HeadScore> scores = head.scores;
+      for (HeadScore& score : scores) {
+        if (!positional) continue;  // else a head that follows positions is no simpler one
+        score.same_positions = std::numeric_limits<double>::quiet_NaN();
+        if (score.varied) score.varied->matched = score.varied->chance;
+      }
+      FoundPattern found = task_patterns(scores)[kinds.size() > 1 ? 1 + kind : 0];
+      found.name = kinds[kind];
+      tested.emplace_back(found.is_rival ? 0 : 1, found);
+      patterns[kind].push_back(std::move(found));
+    }
+    cells.push_back(measure_cells(evaluator, tested, verdicts, effects, report.joint));
+  }
+  std::vector<Effect> zero;
+  for (const HeadEffects& head : effects.heads) zero.push_back(head.zero);
+  std::vector<std::vector<HypothesisTest>> tests = judge_hypotheses(patterns, cells, verdicts, zero);
+  for (std::size_t i = 0; i < tests.size(); ++i) report.heads[i].hypotheses = std::move(tests[i]);
+}
+
+}  // namespace
 
 template <>
 InspectReport run_inspection<Real>(const ModelSource& model, const InspectOptions& options) {
@@ -81,6 +137,7 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
     head.cells = cells[i];
     head.label = label_head(head.scores, head.effects.zero, verdicts[i], head.cells);
   }
+  if (!options.hypotheses.empty()) test_hypotheses(evaluator, verdicts, effects, report);
   for (std::size_t i = 0; i < report.heads.size(); i += static_cast<std::size_t>(model.config.model.heads))
     report.mean_counts.push_back(trained.heads()[i].weights().counts());
   report.baseline = effects.baseline;

@@ -161,4 +161,65 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero, const He
   return label;
 }
 
+namespace {
+
+HypothesisTest judge_hypothesis(const FoundPattern& found, const std::optional<CellEffect>& cells,
+                                const HeadVerdict& effects, const Effect& zero) {
+  HypothesisTest test{.name = found.name, .cells = cells};
+  if (found.eligible < kEnoughQueries) {
+    test.sentence = fmt::format("{}: only {} queries have such a key, at least {} needed", found.name,
+                                found.eligible, kEnoughQueries);
+    return test;
+  }
+  if (found.is_rival) {
+    test.answer = Confirmed::no;
+    test.sentence =
+        fmt::format("{}: {}; no more than simpler heads have, or too little", found.name, found.numbers);
+    return test;
+  }
+  if (zero.labels == 0) {
+    test.sentence = fmt::format("{}: {}; what it is needed for takes rows with a target to say", found.name,
+                                found.numbers);
+    return test;
+  }
+  const Verdict verdict = effects.verdict;
+  test.sentence = pattern_label(found, zero, effects, cells).sentence;
+  if (verdict == Verdict::unused || verdict == Verdict::at_chance ||
+      (cells && (cells->carried == Carried::no || cells->carried == Carried::constant)))
+    test.answer = Confirmed::no;
+  return test;
+}
+
+}  // namespace
+
+std::vector<std::vector<HypothesisTest>> judge_hypotheses(
+    std::span<const std::vector<FoundPattern>> patterns,
+    std::span<const std::vector<std::optional<CellEffect>>> cells, std::span<const HeadVerdict> verdicts,
+    std::span<const Effect> zero) {
+  std::vector<double> p;
+  for (const std::vector<std::optional<CellEffect>>& tests : cells)
+    for (const std::optional<CellEffect>& test : tests) p.push_back(test ? test->p : 1);
+  p = holm(p);
+  std::vector<std::vector<HypothesisTest>> all(verdicts.size());
+  for (std::size_t k = 0; k < patterns.size(); ++k)
+    for (std::size_t head = 0; head < verdicts.size(); ++head) {
+      HypothesisTest& test = all[head].emplace_back(
+          judge_hypothesis(patterns[k][head], cells[k][head], verdicts[head], zero[head]));
+      test.p = p[k * verdicts.size() + head];
+      const bool is_carried = test.cells && test.cells->carried == Carried::yes;
+      if (is_carried && test.p <= kErrorRate && test.answer == Confirmed::open) test.answer = Confirmed::yes;
+      if (test.cells) test.sentence += fmt::format("; p {:.2g}", test.p);
+    }
+  return all;
+}
+
+Json to_json(const HypothesisTest& test) {
+  constexpr std::string_view kAnswers[] = {"yes", "no", "open"};  // by Confirmed
+  return {{"name", test.name},
+          {"answer", kAnswers[static_cast<std::size_t>(test.answer)]},
+          {"p", test.p},
+          {"cells", test.cells ? to_json(*test.cells) : Json()},
+          {"sentence", test.sentence}};
+}
+
 }  // namespace thimble

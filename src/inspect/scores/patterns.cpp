@@ -136,15 +136,20 @@ FoundPattern pattern_of(std::span<const HeadScore> scores) {
   return found;
 }
 
-std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores) {
+std::vector<FoundPattern> task_patterns(std::span<const HeadScore> scores) {
   std::vector<FoundPattern> all;
-  const ScoreInfo& info = *std::ranges::find(kScoreTable, found.score, &ScoreInfo::name);
+  const ScoreInfo& info = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
   for (const HeadScore& score : scores)
-    if (found.score == "task_target" && score.name == found.score) {
+    if (score.name == info.name) {
       all.push_back(pattern_from(info, score));
       all.back().is_rival = !pattern_strength(score, info.content, kEnoughQueries);
     }
-  return all.size() > 1 ? all : std::vector{found};
+  return all;
+}
+
+std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores) {
+  std::vector<FoundPattern> all = task_patterns(scores);
+  return found.score == "task_target" && all.size() > 1 ? all : std::vector{found};
 }
 
 FoundPattern find_unconfirmed(std::span<const HeadScore> scores) {

@@ -44,6 +44,7 @@ ScoreTargets ScoreObserver::targets(const AttentionLayer& layer, const Batch& ba
     for (std::int64_t i = 0; !per_sequence && i < std::ssize(tokens); ++i)
       if (batch.labels[static_cast<std::size_t>(sequence * batch.length + i)] != kIgnore)
         task.queries->push_back(i);
+    if (task.queries->empty()) task.queries.reset();  // a hypothesis without a target
   }
   const ScoreTargets::TaskTargets none{.queries = task.queries};
   if (batch.source_length == 0) return {tokens, layer.causal, task, special_};
@@ -59,13 +60,13 @@ void ScoreObserver::set_targets(const Chunk& chunk) {
   targets_.clear();
   for (std::int64_t b = 0; b < chunk.batch.sequences; ++b) {
     data.example(evaluator_.split(), chunk.first + b, example);
-    const std::vector<Dataset::Alignment> alignments = data.alignments(example),
-                                          candidates = data.candidates(example);
+    const std::vector<Alignment> alignments = data.alignments(example), candidates = data.candidates(example);
     for (const AttentionLayer& layer : layers_) {
       std::vector<ScoreTargets>& made = targets_[sequences_of(layer)];
       if (std::ssize(made) == b)
-        made.push_back(targets(layer, chunk.batch, b,
-                               {alignments, candidates, data.task().kinds.size(), data.task().other_kinds}));
+        made.push_back(
+            targets(layer, chunk.batch, b,
+                    {alignments, candidates, data.source().kinds().size(), data.task().other_kinds}));
     }
   }
 }

@@ -30,7 +30,7 @@ class ScoreObserver : public ChunkHooks {
 
   // Returns the scores of a head, with task targets by kind; with `like` as in HeadScorer::scores.
   std::vector<HeadScore> scores(std::size_t head, std::span<const HeadScore> like = {}) const {
-    return heads_[head].scores(evaluator_.dataset().task().kinds, like);
+    return heads_[head].scores(evaluator_.dataset().source().kinds(), like);
   }
 
  private:

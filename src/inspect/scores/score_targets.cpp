@@ -13,11 +13,11 @@ namespace {
 std::size_t to_index(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Returns the distinct keys that the alignments give each query, ascending, of the kinds first .. end - 1.
-std::vector<std::vector<std::int64_t>> keys_by_query(std::span<const Dataset::Alignment> alignments,
+std::vector<std::vector<std::int64_t>> keys_by_query(std::span<const Alignment> alignments,
                                                      std::int64_t queries, std::size_t first = 0,
                                                      std::size_t end = SIZE_MAX) {
   std::vector<std::vector<std::int64_t>> all(to_index(queries));
-  for (const Dataset::Alignment& a : alignments)
+  for (const Alignment& a : alignments)
     if (to_index(a.kind) >= first && to_index(a.kind) < end) all[to_index(a.query)].push_back(a.key);
   for (std::vector<std::int64_t>& keys : all) {
     std::ranges::sort(keys);
@@ -41,7 +41,7 @@ ScoreTargets::ScoreTargets(std::int64_t queries, std::span<const std::int32_t> t
     counting_[to_index(i)] = counting_[to_index(i + 1)] + (is_counted ? 1 : 0);
   }
   for (const auto& alignments : {task.alignments, task.candidates}) {
-    for (const Dataset::Alignment& a : alignments) {
+    for (const Alignment& a : alignments) {
       require<ShapeError>(a.query >= 0 && a.query < queries_ && a.key >= 0 && a.key < keys_,
                           "score targets: alignment ({}, {}) is outside of {} queries and {} keys", a.query,
                           a.key, queries_, keys_);

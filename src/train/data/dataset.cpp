@@ -48,7 +48,7 @@ void Dataset::example(Split split, std::int64_t index, Example& out) const {
                       split_name(split), index, size(split));
   if (split != Split::varied) return source_->example(split, index, out);
   SampleRng rng(draws_, static_cast<std::uint64_t>(index), static_cast<std::uint32_t>(split));
-  source_->vary(rng, out);
+  source_->vary(rng, layout_, out);
 }
 
 std::string Dataset::where(Split split, std::int64_t index) const {
@@ -110,7 +110,7 @@ std::int64_t Dataset::training_index(std::int64_t step, std::int64_t batch, std:
 
 // Returns the keys that `find` appends for each answer, with the positions of the answers.
 template <class Key, class Find>
-std::vector<Dataset::Alignment> Dataset::align(const Example& example, const Find& find) const {
+std::vector<Alignment> Dataset::align(const Example& example, const Find& find) const {
   std::vector<Alignment> found;
   if (find == nullptr || layout_ == Layout::sequence) return found;
   const auto first = layout_ == Layout::next ? static_cast<std::int32_t>(example.input.size()) - 1 : 0;
@@ -127,11 +127,20 @@ std::vector<Dataset::Alignment> Dataset::align(const Example& example, const Fin
   return found;
 }
 
-std::vector<Dataset::Alignment> Dataset::alignments(const Example& example) const {
+std::vector<Alignment> Dataset::alignments(const Example& example) const {
+  if (!example.attends.empty()) return example.attends;
   return align<Relevant>(example, task().relevant);
 }
 
-std::vector<Dataset::Alignment> Dataset::candidates(const Example& example) const {
+std::vector<Alignment> Dataset::candidates(const Example& example) const {
+  if (!example.attends.empty()) {
+    const ExampleSize size{std::ssize(example.input), std::ssize(example.target)};
+    const std::int64_t keys = layout_ == Layout::seq2seq ? size.input : laid_out_length(layout_, size);
+    std::vector<Alignment> all;
+    for (const Alignment& a : example.attends)
+      for (std::int32_t key = 0; key < keys; ++key) all.push_back({a.query, key, a.kind});
+    return all;
+  }
   return align<std::int32_t>(example, task().candidates);
 }
 

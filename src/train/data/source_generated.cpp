@@ -60,7 +60,7 @@ class Generated : public Source {
   }
 
   bool varies() const override { return task_->vary != nullptr; }
-  void vary(SampleRng& rng, Example& out) const override { task_->vary(config_, rng, out); }
+  void vary(SampleRng& rng, Layout, Example& out) const override { task_->vary(config_, rng, out); }
 
   std::optional<Layout> suitable_layout() const override { return usual_layout(longest_); }
   void check(Layout layout) const override { check_layout(config_.name, *task_, layout, longest_); }

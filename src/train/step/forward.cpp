@@ -30,6 +30,8 @@ ModelInput labeled_input(const Batch& batch) {
 
 Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sums,
              std::span<SequenceResult> per_sequence, double loss_cap) {
+  constexpr std::int32_t kAny[] = {0};
+  if (batch.row_labels.empty()) return scale(cross_entropy(select_rows(logits, kAny), kAny), 0);
   const Var loss = cross_entropy(logits, batch.row_labels, {.smoothing = label_smoothing, .normalizer = 1});
   sums.loss += static_cast<double>(loss.item());
   const MatrixView z = logits.value();

@@ -77,7 +77,7 @@ TEST_CASE("attention on keys of value zero does not name a head", "[inspect]") {
 
 TEST_CASE("the cells of a pattern are the visible keys that it names", "[inspect]") {
   const std::vector<std::int32_t> tokens{3, 1, 3, 1};
-  const std::vector<Dataset::Alignment> alignments{{3, 0, 0}, {3, 1, 1}};
+  const std::vector<Alignment> alignments{{3, 0, 0}, {3, 1, 1}};
   const std::vector<std::string_view> kinds{"left", "right"};
   using Keys = std::vector<std::vector<std::int64_t>>;  // by query
   std::size_t others = 0;

@@ -62,7 +62,7 @@ TEST_CASE("every attention of an encoder-decoder is scored on its own sequences"
       for (std::int64_t i = 0; i < n; ++i, ++queries[k])
         for (std::int64_t j = 0; j < m; ++j) value[k] += weight(i, j) * static_cast<double>(std::abs(i - j));
       if (layer.stack != "cross") continue;
-      for (const Dataset::Alignment& alignment : trained.trainer.dataset().alignments(example)) {
+      for (const Alignment& alignment : trained.trainer.dataset().alignments(example)) {
         target[k] += weight(alignment.query, alignment.key);
         ++asked[k];
       }

@@ -85,7 +85,7 @@ TEST_CASE("the attention of a recurrent decoder is scored as a cross head", "[in
                      WithinAbs(weight(i, j), kTolerance));
         }
       }
-      for (const Dataset::Alignment& alignment : trained.trainer.dataset().alignments(example)) {
+      for (const Alignment& alignment : trained.trainer.dataset().alignments(example)) {
         target += weight(alignment.query, alignment.key);
         ++asked;
       }

@@ -19,7 +19,7 @@ constexpr std::int32_t kSpecial = 9;
 struct Pair {
   std::int64_t queries;
   std::vector<std::int32_t> source;
-  std::vector<Dataset::Alignment> alignments;
+  std::vector<Alignment> alignments;
   std::vector<double> weights;  // (kQueries, kKeys), -1 where reading is an error
 
   std::int64_t keys() const { return std::ssize(source); }
@@ -219,7 +219,7 @@ TEST_CASE("a scorer refuses weights of other sizes, and targets of another visib
   CHECK_THROWS_AS(
       HeadScorer(3, false).add(ScoreTargets::cross(3, source, {}), std::vector<double>(9, 1.0 / 3)),
       ShapeError);
-  const std::vector<Dataset::Alignment> query{{2, 0}}, key{{0, 3}}, neither{{1, 2}};
+  const std::vector<Alignment> query{{2, 0}}, key{{0, 3}}, neither{{1, 2}};
   CHECK_THROWS_AS(ScoreTargets::cross(2, source, {query}), ShapeError);
   CHECK_THROWS_AS(ScoreTargets::cross(2, source, {key}), ShapeError);
   CHECK_NOTHROW(ScoreTargets::cross(2, source, {neither}));

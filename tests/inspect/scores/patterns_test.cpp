@@ -25,7 +25,7 @@ using Weights = std::vector<double>;
 // A sequence of a task with the keys that the task names.
 struct TaskSequence {
   Tokens queries, keys;  // tokens: the same sequence, or with cross-attention target and source
-  std::vector<Dataset::Alignment> alignments, candidates;
+  std::vector<Alignment> alignments, candidates;
 };
 
 struct Setting {
@@ -114,8 +114,7 @@ class TaskHeads {
   std::map<Split, std::vector<TaskSequence>> sequences_;
 };
 
-void add_keys(const std::vector<Dataset::Alignment>& from, std::int64_t i, std::int32_t kind,
-              std::span<double> row) {
+void add_keys(const std::vector<Alignment>& from, std::int64_t i, std::int32_t kind, std::span<double> row) {
   for (const auto& [query, key, of] : from)
     if (query == i && (kind < 0 || of == kind) && key < std::ssize(row))
       row[static_cast<std::size_t>(key)] = 1;

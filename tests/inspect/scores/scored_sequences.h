@@ -15,7 +15,7 @@ namespace scored {
 using namespace thimble;
 
 using Tokens = std::vector<std::int32_t>;
-using Alignments = std::vector<Dataset::Alignment>;
+using Alignments = std::vector<Alignment>;
 using Weights = std::vector<double>;  // (T, T)
 
 inline constexpr std::int64_t kTime = 7;

@@ -200,7 +200,6 @@ TEST_CASE("weights that are not distributions are refused", "[inspect]") {
   CHECK_THROWS_AS(scorer.add(targets, Weights(kTime)), ShapeError);
   CHECK_THROWS_AS(scorer.add(ScoreTargets(tokens, false, {}), self), ShapeError);
   CHECK_THROWS_AS(HeadScorer(kTime - 1, true).add(targets, Weights((kTime - 1) * (kTime - 1))), ShapeError);
-  for (const Dataset::Alignment alignment : {Dataset::Alignment{0, 7}, Dataset::Alignment{7, 0},
-                                             Dataset::Alignment{-1, 0}, Dataset::Alignment{0, -1}})
+  for (const Alignment alignment : {Alignment{0, 7}, Alignment{7, 0}, Alignment{-1, 0}, Alignment{0, -1}})
     CHECK_THROWS_AS(ScoreTargets(tokens, true, {Alignments{alignment}}), ShapeError);
 }

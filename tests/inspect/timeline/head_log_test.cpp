@@ -32,7 +32,7 @@ std::vector<HeadScorer> expected_scores(const Trainer& trainer, const Config& co
     Batch batch;
     dataset.fill(Split::validation, i, 1, batch);
     const SiteRecorder recorder = pass_over(trainer.model(), batch);
-    const std::vector<Dataset::Alignment> alignments = dataset.alignments(batch.example);
+    const std::vector<Alignment> alignments = dataset.alignments(batch.example);
     const ScoreTargets targets(std::span(batch.tokens).first(static_cast<std::size_t>(batch.lengths[0])),
                                causal, {alignments});
     for (std::size_t head = 0; head < scorers.size(); ++head)

@@ -48,7 +48,9 @@ ModelSource InspectArguments::open() {
 }
 
 InspectReport InspectArguments::report(const ModelSource& opened) const {
-  const std::int64_t most = std::min(options.sequences, split_sizes(opened.config).test);
+  const std::int64_t most = options.hypotheses.empty()
+                                ? std::min(options.sequences, split_sizes(opened.config).test)
+                                : options.sequences;
   require_attention_fits(opened.config, std::min(options.examples, most));
   InspectReport report = inspect(opened, options);
   show_remarks(report.timeline.remarks);
@@ -214,6 +216,11 @@ void add_inspect(Command& program) {
   arguments->model.add_to(command);
   command.group("Analysis");
   arguments->heads.add_to(command);
+  command
+      .add_option(
+          "--hypotheses", arguments->options.hypotheses,
+          "Test for each head what it attends to: JSON Lines with \"attends\", in place of test sequences")
+      .value_name("FILE", Value::file);
   add_report(command, arguments, false);
   command.add_flag("--details", arguments->details,
                    "Print the evidence of each label, orders of removal, logit lens and heads over time");

@@ -60,7 +60,7 @@ void print_sequences(const TasksArguments& arguments) {
   Json json = {{"task", config.task.name}, {"split", arguments.split}, {"seed", config.train.seed},
                {"tokens", names},          {"length", data.length()},  {"examples", Json::array()}};
   Split split = Split::train;
-  for (const Split other : {Split::validation, Split::test})
+  for (const Split other : {Split::validation, Split::test, Split::varied})
     if (split_name(other) == arguments.split) split = other;
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
     json["examples"].push_back(example_json(names, s, config.task));
@@ -83,7 +83,7 @@ void add_tasks(Command& program) {
                        .value_name("FILE", Value::config);
   name.replaced_by(config);
   command.add_option("--split", arguments->split, "Split to print, train in training order")
-      .one_of({"train", "validation", "test"})
+      .one_of({"train", "validation", "test", "varied"})
       .needs(config)
       .shows_default()
       .value_name("NAME");

@@ -222,6 +222,34 @@ void print_details(const InspectReport& report, const HeadChoice& heads, std::si
     print_out("\n{}", picture);
 }
 
+// Prints the answers to hypotheses, with the evidence of those that are not no, or of all.
+void print_hypotheses(const InspectReport& report, const HeadChoice& heads, bool details) {
+  constexpr std::string_view kAnswers[] = {"yes", "no", "open"};  // by Confirmed
+  const std::size_t count = report.heads.empty() ? 0 : report.heads[0].hypotheses.size();
+  if (count == 0) return;
+  print_out("\n");
+  print_paragraph(
+      "{} in this call, for {} (p after Holm's correction for all of these; earlier calls are not counted):",
+      count == 1 ? "1 hypothesis" : fmt::format("{} hypotheses", count),
+      counted(std::ssize(report.heads), "head"));
+  const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
+  for (std::size_t k = 0; k < count; ++k) {
+    std::vector<std::string> none;
+    for (const HeadReport& head : report.heads) {
+      const HypothesisTest& test = head.hypotheses[k];
+      const std::string name = head_name(layers, head.effects.id);
+      if (!heads.has(head.effects.id)) continue;
+      if (test.answer == Confirmed::no && !details)
+        none.push_back(name);
+      else
+        print_paragraph("{}: {}: {}", name, kAnswers[static_cast<std::size_t>(test.answer)],
+                        own_text(test.sentence));
+    }
+    if (!none.empty())
+      print_paragraph("{}: no: {}", fmt::join(none, ", "), own_text(report.heads[0].hypotheses[k].name));
+  }
+}
+
 // Prints what each head does, in a line for all of which the same is to be said.
 void print_summaries(const InspectReport& report, const HeadChoice& heads) {
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
@@ -247,13 +275,16 @@ void print_report(const InspectReport& report, const HeadChoice& heads, bool det
     print_out("{}\n", wrapped(own_text(chance), width));
   print_paragraph(
       "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
-      sample_text(report.config, base.sequences), base.loss, 100 * base.accuracy);
+      report.hypotheses.empty() ? sample_text(report.config, base.sequences)
+                                : fmt::format("{} rows of {}", base.sequences, own_text(report.hypotheses)),
+      base.loss, 100 * base.accuracy);
   print_out("\n");
   print_table(report, heads, width);
   print_paragraph("{}", verdict_note(report, details));
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
   print_maps(report, heads, width);
+  print_hypotheses(report, heads, details);
   details ? print_details(report, heads, width) : print_summaries(report, heads);
 }
 

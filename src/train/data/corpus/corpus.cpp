@@ -187,7 +187,7 @@ ExampleSize Corpus::size(std::int64_t row) const {
   return {std::min(length_, tokens), std::min(length_, tokens)};
 }
 
-void Corpus::vary(SampleRng& rng, Example& out) const {
+void Corpus::vary(SampleRng& rng, Layout, Example& out) const {
   Example other;
   out.input.clear();
   const auto half = static_cast<std::size_t>(std::max<std::int64_t>(1, length_ / 2));

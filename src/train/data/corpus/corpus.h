@@ -49,7 +49,7 @@ class Corpus : public FileSource {
   std::string where(std::int64_t row) const override;
   // Draws tokens at random places of the text, then the same again: what follows a token can be told from its first
   // occurrence and not from the language. The first of them have no answer.
-  void vary(SampleRng&, Example&) const override;
+  void vary(SampleRng&, Layout, Example&) const override;
   StepOrder step_order() const override { return is_stream() ? StepOrder::drawn : StepOrder::sorted; }
   std::int64_t starts() const override;
   void example_from(std::int64_t start, Example& out) const override;

@@ -64,6 +64,7 @@ std::size_t FileSource::file_of(std::uint32_t stored) const {
 }
 
 std::size_t FileSource::split_of(std::size_t file, std::uint64_t hash) const {
+  if (is_hypotheses_) return 2;
   if (file > 0) return file;
   const auto split = static_cast<std::size_t>(split_of_hash(hash));
   return split == 0 || given_[split].name.empty() ? split : 0;  // else that split has a file of its own
@@ -75,7 +76,7 @@ std::array<std::vector<std::uint32_t>, 3> FileSource::ordered(std::span<const st
   std::array<std::vector<std::uint32_t>, 3> found;
   for (std::uint32_t i = 0, file = 0; i < stored(); ++i) {
     while (i >= given_[file].end) ++file;
-    found[split_of(file, input_hashes_[i])].push_back(i);
+    if (!is_varied(i)) found[split_of(file, input_hashes_[i])].push_back(i);
   }
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);

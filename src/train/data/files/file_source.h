@@ -23,6 +23,8 @@ struct DataText {
   std::string text{};
   std::string unreadable{};                 // why the file cannot be read; "": it was read
   std::shared_ptr<const InputFile> file{};  // read in pieces in place of `text`
+  // Its rows are hypotheses on a model of that layout: targets may be missing.
+  std::optional<Layout> hypotheses{};
 };
 
 // The data files of a task, and how they are read.
@@ -86,6 +88,8 @@ class FileSource : public Source {
   std::uint32_t stored() const { return static_cast<std::uint32_t>(input_hashes_.size()); }
 
   std::size_t file_of(std::uint32_t stored) const;
+  // Returns whether a stored row is in no split, but an example of Split::varied.
+  virtual bool is_varied(std::uint32_t /*stored*/) const { return false; }
   // Returns the index of the split of a stored row: by the hash of its input, and by its file.
   std::size_t split_of(std::size_t file, std::uint64_t hash) const;
   // Returns the stored rows of each split, in the order of their hashes, then of storage. Throws as set_missing does of a
@@ -113,7 +117,8 @@ class FileSource : public Source {
   std::array<std::string, 3> unreadable_;  // by file: its problems; "": none
   std::array<std::string, 3> missing_;     // by split: why it has no rows; "": it has rows
   std::array<std::int64_t, 3> splits_{};
-  bool has_windows_ = false;  // whether rows are windows of longer documents
+  bool has_windows_ = false;    // whether rows are windows of longer documents
+  bool is_hypotheses_ = false;  // whether all rows are of the test split
   double chance_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "thimble/engine/error.h"
@@ -15,7 +16,9 @@
 namespace thimble {
 
 Table::Table(const DataTexts& texts, const DataRecord* trained) : FileSource("file", texts) {
+  is_hypotheses_ = texts.main.hypotheses.has_value();
   const std::vector<std::uint64_t> hashes = read(texts, trained);
+  kinds_.assign(kind_names_.begin(), kind_names_.end());
   disjoint_ = !texts.validation && !texts.test && unknown_ == kIgnore;
   const auto found = ordered(hashes, row_name(), columns_remedy(), trained != nullptr);
   for (std::size_t split = 0; split < found.size(); ++split) {
@@ -32,7 +35,7 @@ Table::Table(const DataTexts& texts, const DataRecord* trained) : FileSource("fi
 
 std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord* trained) {
   Problems problems;
-  Vocabulary vocabulary(options().has_unknown());
+  Vocabulary vocabulary(options().has_unknown(), is_hypotheses_);
   if (trained != nullptr) vocabulary.read(trained->vocabulary);
   std::optional<DataFile> vocabulary_file;
   if (texts.vocabulary) {
@@ -44,8 +47,8 @@ std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord*
           .read(*texts.vocabulary, trained == nullptr ? problems : ignored, *vocabulary_file);
   }
   std::vector<std::uint64_t> hashes;
-  const TableRows rows{ids_, ends_, lines_, counts_, input_hashes_, hashes};
-  read_files(texts, problems, trained != nullptr,
+  const TableRows rows{ids_, ends_, lines_, counts_, input_hashes_, hashes, attends_, kind_names_, varied_};
+  read_files(texts, problems, trained != nullptr && !is_hypotheses_,
              [&](std::size_t, const DataText& file, Problems& own, DataFile& source) {
                const std::uint32_t first = stored();
                hashes.resize(first);
@@ -80,6 +83,8 @@ void Table::take_back(std::size_t, std::uint32_t count) {
   lines_.resize(count);
   ends_.resize(2 * count);
   ids_.resize(count == 0 ? 0 : ends_.back());
+  std::erase_if(attends_, [&](const RowAlignment& one) { return one.row >= count; });
+  std::erase_if(varied_, [&](std::uint32_t row) { return row >= count; });
 }
 
 // Reports answers of the stored rows from `first` on that the model has no output for.
@@ -139,7 +144,7 @@ void Table::measure() {
     suits_position_ &= n.target == n.input;
     for (const std::int32_t id : target(row)) {
       suits_next_ &= id != kIgnore;
-      if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
+      if (id != kIgnore && !is_varied(row)) ++counts[static_cast<std::size_t>(id)];
     }
   }
   set_chance(counts);
@@ -147,10 +152,15 @@ void Table::measure() {
     if (counts[static_cast<std::size_t>(id)] > 0 || id == unknown_) answers_.push_back(id);
 }
 
-void Table::example(std::int64_t row, Example& out) const {
-  const auto tokens = input(stored_of(row)), answers = target(stored_of(row));
+void Table::example(std::int64_t row, Example& out) const { stored_example(stored_of(row), out); }
+
+void Table::stored_example(std::uint32_t row, Example& out) const {
+  const auto tokens = input(row), answers = target(row);
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
+  out.attends.clear();
+  for (const RowAlignment& one : std::ranges::equal_range(attends_, row, {}, &RowAlignment::row))
+    out.attends.push_back(one.alignment);
 }
 
 namespace {
@@ -162,18 +172,38 @@ void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
 
 }  // namespace
 
-void Table::vary(SampleRng& rng, Example& out) const {
+void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
+  if (!varied_.empty())
+    return stored_example(varied_[static_cast<std::size_t>(rng.below(std::ssize(varied_)))], out);
   Example other;
   example(rng.below(rows()), out);
   example(rng.below(rows()), other);
   const bool per_position = longest_.input == longest_.target && out.input.size() == out.target.size();
   if (per_position && other.input.size() != other.target.size()) other = {};
-  shuffle(rng, out.input);
-  shuffle(rng, out.target);
+  std::vector<std::int32_t> from(out.input.size()), places(from.size());
+  std::iota(from.begin(), from.end(), 0);
+  shuffle(rng, from);
+  const auto shuffle_input = [&](std::vector<std::int32_t>& tokens) {
+    const std::vector<std::int32_t> before = tokens;
+    for (std::size_t i = 0; i < from.size(); ++i) tokens[i] = before[static_cast<std::size_t>(from[i])];
+  };
+  shuffle_input(out.input);
+  if (out.attends.empty())
+    shuffle(rng, out.target);
+  else if (layout == Layout::position)
+    shuffle_input(out.target);
   const std::int64_t room = longest_.input - std::ssize(out.input);
   const std::int64_t more = rng.below(std::min<std::int64_t>(room, std::ssize(other.input)) + 1);
-  const auto put = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& from) {
-    to.insert(to.begin(), from.begin(), from.begin() + more);
+  for (std::int32_t i = 0; const std::int32_t token : from)
+    places[static_cast<std::size_t>(token)] = static_cast<std::int32_t>(more) + i++;
+  const auto place = [&](std::int32_t at) {
+    return at < std::ssize(places) ? places[static_cast<std::size_t>(at)]
+                                   : at + static_cast<std::int32_t>(more);
+  };
+  for (Alignment& a : out.attends)
+    a = {layout == Layout::seq2seq ? a.query : place(a.query), place(a.key), a.kind};
+  const auto put = [&](std::vector<std::int32_t>& to, const std::vector<std::int32_t>& tokens) {
+    to.insert(to.begin(), tokens.begin(), tokens.begin() + more);
   };
   put(out.input, other.input);
   if (per_position) put(out.target, other.target);
@@ -185,19 +215,37 @@ std::optional<Layout> Table::suitable_layout() const {
   return suits_next_ ? std::optional(Layout::next) : std::nullopt;
 }
 
+// Reports alignments outside of the sequences that a model of the layout reads.
+void Table::check_alignments(Layout layout, Problems& problems) const {
+  for (const auto& [row, a] : attends_) {
+    const std::int64_t queries = laid_out_length(layout, stored_size(row)),
+                       keys = layout == Layout::seq2seq ? stored_size(row).input : queries;
+    if (a.query >= queries || a.key >= keys)
+      problems.add(
+          given_[file_of(row)].name, lines_[row],
+          fmt::format("attends: query {} and key {} must be below {} and {}, as positions count from 0",
+                      a.query, a.key, queries, keys),
+          "attends");
+  }
+}
+
 void Table::check(Layout layout) const {
+  Problems problems;
+  check_alignments(layout, problems);
+  problems.finish();
   if (layout == Layout::sequence   ? suits_sequence_
       : layout == Layout::position ? suits_position_
                                    : suits_next_)
     return;
-  Problems problems;
   const std::optional<Layout> suitable = suitable_layout();
-  std::string remedy = suitable ? layout_remedy(layout, *suitable) : "";
+  std::string remedy = suitable && !is_hypotheses_ ? layout_remedy(layout, *suitable) : "";
   if (layout == Layout::sequence && counts_.are_targets_cut)
     remedy = "; if a field is one label, set task.target_tokens=field" +
              (remedy.empty() ? "" : "; else" + remedy.substr(1));
   for (std::uint32_t row = 0; row < stored(); ++row) {
-    const bool sparse = std::ranges::count(target(row), kIgnore) > 0;
+    const std::int64_t unanswered = std::ranges::count(target(row), kIgnore);
+    if (unanswered == stored_size(row).target) continue;  // a hypothesis without a target
+    const bool sparse = unanswered > 0;
     std::string mismatch = layout_mismatch(layout, stored_size(row), sparse);
     if (mismatch.empty()) continue;
     if (sparse && (layout == Layout::next || layout == Layout::seq2seq) && !options().no_answer.empty())

@@ -4,7 +4,9 @@
 // target unless TableOptions say otherwise. With `separator`, a line is cut in two at its first occurrence,
 // and spaces around it are dropped. Comma-separated (.csv): RFC 4180; `separator` replaces the comma. Several columns are joined by a space. JSON Lines (.jsonl), an object a line:
 // {"input": ["the", 2, "cats"], "target": "le 2 chats"}. A sequence is a list of texts and integers, which are
-// tokens as they are, a text, or one integer; null in the list of a target is a position without an answer.
+// tokens as they are, a text, or one integer; null in the list of a target is a position without an answer. A row may have
+// "attends": [[query, key, "kind"], ...], positions from 0 in the model's input (keys in the source, of an encoder-decoder)
+// that a query should attend to, of at most 32 kinds; and "varied": true, which makes it an example of Split::varied.
 // CoNLL-U (.conllu): a row a sentence, a token a line; comments, ranges (1-2) and empty nodes (1.1) are
 // skipped; several fields of a token are joined by |, and spaces in them are replaced by _. conll (.conll, .bio,
 // .iob): likewise in columns, at tabs or else at spaces, of which the last is the target; -DOCSTART- lines are skipped.
@@ -17,6 +19,7 @@
 // token on each line.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +39,12 @@ struct TableCounts {
   bool are_targets_cut = false;   // whether the text of a target became several tokens
 };
 
+// An alignment of a stored row.
+struct RowAlignment {
+  std::uint32_t row;
+  Alignment alignment;
+};
+
 // Pairs of an input and a target.
 class Table : public FileSource {
  public:
@@ -49,15 +58,16 @@ class Table : public FileSource {
   //
   // With the record of a trained model, tokens keep their ids, the vocabulary file is not read, and `longest`
   // is at least what it was. A file that has problems or cannot be read, or an answer that the model has no output for,
-  // then has no rows; require_rows() reports why.
+  // then has no rows; require_rows() reports why. Of hypotheses all problems are thrown.
   explicit Table(const DataTexts&, const DataRecord* trained = nullptr);
 
   using FileSource::example, FileSource::size, FileSource::where;
   void example(std::int64_t row, Example& out) const override;
   ExampleSize size(std::int64_t row) const override { return stored_size(stored_of(row)); }
   std::string where(std::int64_t row) const override { return stored_where(stored_of(row)); }
-  // Shuffles the input and the target of a row, and puts the start of another row in front, as far as it fits.
-  void vary(SampleRng&, Example&) const override;
+  // Draws a row that is varied; if there is none, shuffles the input and the target of a row, and puts the start of another
+  // row in front, as far as it fits. Its alignments move along with the tokens.
+  void vary(SampleRng&, Layout, Example&) const override;
   StepOrder step_order() const override { return StepOrder::dealt; }
   std::optional<Layout> suitable_layout() const override;
   void check(Layout) const override;
@@ -74,7 +84,10 @@ class Table : public FileSource {
   std::uint32_t main_rows() const { return given_[0].end; }
 
  private:
+  bool is_varied(std::uint32_t row) const override { return std::ranges::binary_search(varied_, row); }
   ExampleSize stored_size(std::uint32_t row) const;
+  void stored_example(std::uint32_t row, Example& out) const;
+  void check_alignments(Layout, Problems&) const;
   void take_back(std::size_t file, std::uint32_t count) override;
   // Reads the files, and returns the hashes of the texts of rows.
   std::vector<std::uint64_t> read(const DataTexts&, const DataRecord* trained);
@@ -83,10 +96,13 @@ class Table : public FileSource {
   void set_ids(const Vocabulary&);
   void measure();
 
-  std::vector<std::int32_t> ids_;     // tokens of all inputs and targets
-  std::vector<std::uint32_t> ends_;   // in ids_: of input 0, target 0, input 1, ...
-  std::vector<std::uint32_t> lines_;  // of rows, from 1
-  std::vector<std::uint32_t> order_;  // stored rows: those of training, validation, test
+  std::vector<std::int32_t> ids_;        // tokens of all inputs and targets
+  std::vector<std::uint32_t> ends_;      // in ids_: of input 0, target 0, input 1, ...
+  std::vector<std::uint32_t> lines_;     // of rows, from 1
+  std::vector<std::uint32_t> order_;     // stored rows: those of training, validation, test
+  std::vector<std::uint32_t> varied_;    // stored rows that are varied, ascending
+  std::vector<RowAlignment> attends_;    // ascending by row
+  std::vector<std::string> kind_names_;  // of alignments
   bool suits_sequence_ = true, suits_position_ = true,
        suits_next_ = true;  // whether all rows can be laid out so
   TableCounts counts_;

@@ -82,7 +82,7 @@ std::unique_ptr<RowFormat> row_format(const DataText& file, const TableOptions& 
       "task.input_tokens and task.target_tokens have no effect on CoNLL-U and conll, whose lines are tokens; remove them");
   if (format == TableFormat::tsv && options.separator.empty()) refuse_sentences(file);
   if (separated) return separated_format(options, format == TableFormat::csv);
-  if (format == TableFormat::jsonl) return json_lines_format(file.name, options);
+  if (format == TableFormat::jsonl) return json_lines_format(file, options);
   return sentences_format(options, format == TableFormat::conllu);
 }
 

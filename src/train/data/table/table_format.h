@@ -41,6 +41,11 @@ class RowFormat {
   // Adds the tokens of a line to a row; returns whether the row is complete. Throws DataError, whose message is
   // only the rule, when the line, or the row unless it is still open, breaks one.
   virtual bool read(std::string_view line, SequenceReader& input, SequenceReader& target) = 0;
+  // Returns what the row that was read last says of itself.
+  virtual const RowMarks& marks() const {
+    static const RowMarks none;
+    return none;
+  }
   // Returns whether lines of a row have been read that is not complete.
   virtual bool is_open() const { return false; }
   // Ends the file; returns whether that completes a row. Throws DataError when the row is cut off.
@@ -55,7 +60,7 @@ TableFormat format_of(const std::string& name, const TableOptions&);
 std::unique_ptr<RowFormat> row_format(const DataText&, const TableOptions&);
 
 std::unique_ptr<RowFormat> separated_format(const TableOptions&, bool csv);
-std::unique_ptr<RowFormat> json_lines_format(const std::string& name, const TableOptions&);
+std::unique_ptr<RowFormat> json_lines_format(const DataText&, const TableOptions&);
 std::unique_ptr<RowFormat> sentences_format(const TableOptions&, bool universal);  // else in columns
 
 // Throws DataError when the start of the file resembles sentences in columns.

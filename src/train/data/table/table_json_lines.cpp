@@ -15,8 +15,9 @@ namespace {
 // A JSON object a line.
 class JsonLines : public RowFormat {
  public:
-  JsonLines(const std::string& name, const TableOptions& options)
-      : name_(name),
+  JsonLines(const DataText& file, const TableOptions& options)
+      : name_(file.name),
+        needs_target_(!file.hypotheses),
         all_(options.input.empty() && options.target.empty()),
         input_(options.input.empty() ? std::vector<std::string>{"input"} : parts_of(options.input)),
         target_(options.target.empty() ? std::vector<std::string>{"target"} : parts_of(options.target)) {}
@@ -38,20 +39,23 @@ class JsonLines : public RowFormat {
     if (all_)
       for (const auto& [key, value] : json.items())
         require<DataError>(
-            key == "input" || key == "target",
+            key == "input" || key == "target" || key == "attends" || key == "varied",
             "unknown key {}; a line must be {}, unless task.input and task.target name its keys",
             printable(key), object);
     const auto read_values = [&](const std::vector<std::string>& keys, bool is_target, SequenceReader& out) {
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const SortedJson* value = find(json, keys[i]);
+        if (value == nullptr && is_target && !needs_target_) continue;
         require<DataError>(value != nullptr, "missing key {}; a line must be {}", printable(keys[i]), object);
         read_value(*value, keys[i], i, is_target, out);
       }
     };
     read_values(input_, false, input);
     read_values(target_, true, target);
+    read_marks(json);
     return true;
   }
+  const RowMarks& marks() const override { return marks_; }
 
  private:
   // Returns the value of a key, or of a path through objects such as translation.en; null if there is none.
@@ -63,6 +67,26 @@ class JsonLines : public RowFormat {
       if (const SortedJson* value = find(*outer, key.substr(dot + 1))) return value;
     }
     return nullptr;
+  }
+
+  void read_marks(const SortedJson& json) {
+    marks_ = {};
+    const auto varied = json.find("varied"), attends = json.find("attends");
+    if (!all_ && attends == json.end()) return;
+    require<DataError>(varied == json.end() || varied->is_boolean(), "varied must be true or false");
+    marks_.is_varied = varied != json.end() && varied->get<bool>();
+    if (attends == json.end()) return;
+    const auto is_position = [](const SortedJson& at) {
+      return at.is_number_integer() && at >= 0 && at < 65536;
+    };
+    require<DataError>(attends->is_array(), "attends must be a list of {}", kAlignment);
+    for (const SortedJson& one : *attends) {
+      require<DataError>(one.is_array() && one.size() == 3 && is_position(one[0]) && is_position(one[1]) &&
+                             one[2].is_string() && !trimmed(one[2].get_ref<const std::string&>()).empty(),
+                         "attends must be a list of {}", kAlignment);
+      marks_.attends.push_back(
+          {one[0].get<std::int64_t>(), one[1].get<std::int64_t>(), one[2].get<std::string>()});
+    }
   }
 
   static void read_value(const SortedJson& value, const std::string& key, std::size_t column, bool is_target,
@@ -86,16 +110,20 @@ class JsonLines : public RowFormat {
     for (const SortedJson& token : value) read_token(token);
   }
 
+  static constexpr const char* kAlignment =
+      R"([query, key, "kind"]: a position and one that it should attend to, both from 0, and what that is)";
+
   const std::string name_;
-  const bool all_;
+  const bool needs_target_, all_;
   const std::vector<std::string> input_, target_;
+  RowMarks marks_;
   bool begun_ = false, failed_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<RowFormat> json_lines_format(const std::string& name, const TableOptions& options) {
-  return std::make_unique<JsonLines>(name, options);
+std::unique_ptr<RowFormat> json_lines_format(const DataText& file, const TableOptions& options) {
+  return std::make_unique<JsonLines>(file, options);
 }
 
 }  // namespace thimble

@@ -13,7 +13,24 @@ namespace {
 
 constexpr std::size_t kMaxSequence = 8192;  // as the key `length` of other tasks
 
-void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target) {
+// Returns how many answers stand for a missing target, none of which is one; 0: the layout needs a target.
+std::size_t unlabeled(Layout layout, std::size_t input) {
+  if (layout == Layout::seq2seq) return 0;
+  return layout == Layout::position ? input : 1;
+}
+
+// Returns the number of a kind of alignments, which it adds if it is new.
+std::int32_t kind_number(std::vector<std::string>& kinds, const std::string& kind) {
+  constexpr std::int64_t kMaxKinds = 32;
+  const auto number = std::ranges::find(kinds, kind) - kinds.begin();
+  require<DataError>(number < kMaxKinds, "attends: {} is kind number {}; {} is the most", printable(kind),
+                     number + 1, kMaxKinds);
+  if (number == std::ssize(kinds)) kinds.push_back(kind);
+  return static_cast<std::int32_t>(number);
+}
+
+void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target,
+               bool needs_answer) {
   const auto check = [](const char* name, const std::vector<std::int32_t>& tokens) {
     require<DataError>(!tokens.empty(), "empty {}; leave out such lines with task.skip_empty=true", name);
     require<DataError>(tokens.size() <= kMaxSequence,
@@ -22,8 +39,9 @@ void check_row(const std::vector<std::int32_t>& input, const std::vector<std::in
   };
   check("input", input);
   check("target", target);
-  require<DataError>(std::ranges::any_of(target, [](std::int32_t id) { return id != kIgnore; }),
-                     "target without an answer; at least 1 position must have one");
+  require<DataError>(
+      !needs_answer || std::ranges::any_of(target, [](std::int32_t id) { return id != kIgnore; }),
+      "target without an answer; at least 1 position must have one");
 }
 
 }  // namespace
@@ -101,7 +119,16 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
       ++rows.counts.too_long;
       return;
     }
-    check_row(input.ids(), target.ids());
+    const RowMarks& marks = format->marks();
+    if (file.hypotheses && target.ids().empty())
+      for (std::size_t i = 0; i < unlabeled(*file.hypotheses, input.ids().size()); ++i) target.no_answer();
+    check_row(input.ids(), target.ids(), !file.hypotheses);
+    const auto row = static_cast<std::uint32_t>(rows.lines.size());
+    for (const RowMarks::Attends& one : marks.attends)
+      rows.attends.push_back({row,
+                              {static_cast<std::int32_t>(one.query), static_cast<std::int32_t>(one.key),
+                               kind_number(rows.kinds, one.kind)}});
+    if (marks.is_varied) rows.varied.push_back(row);
     for (const auto* tokens : {&input.ids(), &target.ids()}) {
       rows.ids.insert(rows.ids.end(), tokens->begin(), tokens->end());
       rows.ends.push_back(static_cast<std::uint32_t>(rows.ids.size()));

@@ -50,6 +50,16 @@ class SequenceReader {
   std::int64_t blanks_ = 0;
 };
 
+// What a row says of itself.
+struct RowMarks {
+  struct Attends {
+    std::int64_t query, key;
+    std::string kind;
+  };
+  std::vector<Attends> attends{};
+  bool is_varied = false;  // in no split, but an example of Split::varied
+};
+
 // Rows as Table keeps them. A hash is the XXH3-64 of the tokens of an input, each followed by a NUL byte; that of a row
 // goes on with the target likewise, with "\0" alone for no answer.
 struct TableRows {
@@ -57,6 +67,9 @@ struct TableRows {
   std::vector<std::uint32_t>&ends, &lines;
   TableCounts& counts;
   std::vector<std::uint64_t>&input_hashes, &row_hashes;
+  std::vector<RowAlignment>& attends;
+  std::vector<std::string>& kinds;
+  std::vector<std::uint32_t>& varied;
 };
 
 // Appends the rows of a file, and sets what is known of the file.

@@ -88,7 +88,7 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
 // Puts another opener in front of half of the sentences with room for it, so that nouns move.
 void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
   sample(config, rng, example);
-  auto& [input, target] = example;
+  auto& [input, target, attends] = example;
   if (std::ssize(input) == kMaxLength || rng.below(2) == 0) return;
   input.insert(input.begin(), token(kOpeners, rng.below(std::ssize(kOpeners))));
   target.insert(target.begin(), kIgnore);

@@ -24,7 +24,7 @@ std::vector<std::string> tokens(const TaskConfig& config) {
 // probability same / 4.
 void draw(const TaskConfig& config, SampleRng& rng, std::int64_t same, Example& example) {
   const std::int64_t n = config.shortest() + 2 * rng.below((config.length - config.shortest()) / 2 + 1);
-  auto& [input, target] = example;
+  auto& [input, target, attends] = example;
   input.resize(static_cast<std::size_t>(n));
   target.resize(static_cast<std::size_t>(n));
   constexpr std::int32_t kNone = -1;

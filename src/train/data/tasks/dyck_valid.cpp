@@ -26,7 +26,7 @@ std::vector<std::string> tokens(const TaskConfig& config) {
 void sample(const TaskConfig& config, SampleRng& rng, Example& example) {
   const std::int64_t n = sample_length(config, rng), symbols = config.symbols;
   const std::int64_t mistake = rng.below(n + 1);  // n: none
-  auto& [input, target] = example;
+  auto& [input, target, attends] = example;
   input.clear();
   target.clear();  // first the kinds of the open brackets, then the verdicts
   for (std::int64_t i = 0; i < n; ++i) {

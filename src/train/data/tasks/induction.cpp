@@ -23,7 +23,7 @@ void vary(const TaskConfig& config, SampleRng& rng, Example& example) {
   const auto n =
       2 * period - 1 +
       static_cast<std::size_t>(rng.below(2 * (config.length - static_cast<std::int64_t>(period)) + 1));
-  auto& [input, target] = example;
+  auto& [input, target, attends] = example;
   input.resize(n);
   target.resize(n);
   for (std::int32_t& token : input) token = static_cast<std::int32_t>(rng.below(config.symbols));

@@ -176,7 +176,7 @@ void say(std::vector<std::int32_t>& sentence, Word word) { sentence.push_back(le
 
 // Appends a noun with its determiner and adjectives to both sentences; returns the form that agrees with it.
 std::size_t say_noun(SampleRng& rng, const Noun& noun, Example& example) {
-  auto& [french, english] = example;
+  auto& [french, english, attends] = example;
   const auto plural = static_cast<std::size_t>(rng.below(2));
   const std::size_t form = 2 * plural + noun.feminine;
   const Determiner& determiner = choose(rng, kDeterminers);
@@ -198,7 +198,7 @@ std::size_t say_noun(SampleRng& rng, const Noun& noun, Example& example) {
 
 // Appends a verb that agrees with a subject of that form.
 void say_verb(SampleRng& rng, const Verb& verb, std::size_t subject, Example& example) {
-  auto& [french, english] = example;
+  auto& [french, english, attends] = example;
   const std::size_t plural = subject / 2;
   const bool past = rng.below(2) == 0;
   if (past) say(french, (verb.takes_etre() ? kEtre : kAvoir)[plural]);
