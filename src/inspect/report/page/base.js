@@ -60,10 +60,52 @@ function section(id, title, about, ...children) {
     "section",
     { id, "aria-labelledby": `${id}-title`, "data-title": title },
     element("h2", { id: `${id}-title` }, title),
-    about ? element("p", { class: "about" }, about) : null,
+    about ? note(about) : null,
     ...children,
   );
 }
+
+// Returns what a reader of a section or panel should know.
+const note = (...text) => element("p", { class: "about" }, ...text);
+const panel = (title, ...children) => element("div", { class: "panel" }, element("h3", {}, title), ...children);
+
+// Returns the navigation to sections.
+const navigation = (sections) =>
+  element("nav", { "aria-label": "Sections" }, ...sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)));
+
+// Returns the title of the page of a command, with the button that switches between light and dark.
+function pageTitle(command, title) {
+  document.title = `${title} · ${command}`;
+  return element("div", { class: "title" }, element("h1", {}, element("span", {}, command), title), themeButton());
+}
+
+// Returns a labeled list of options, [[value, text]]; act(value) is called with the chosen one.
+function choice(label, options, chosen, act, name = label) {
+  const items = options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text));
+  const list = element("select", { "data-choice": name, change: () => act(list.value) }, items);
+  return element("label", {}, element("span", {}, label), list);
+}
+
+// Returns a slider from 0 to `last` for a part of the state, and the text of its place: show(place) returns it, and what follows.
+function slider(label, key, last, show) {
+  const shown = element("output", { "aria-live": "polite" });
+  const range = { type: "range", id: key, min: 0, max: last, value: last };
+  const input = element("input", { ...range, input: () => update({ [key]: Number(input.value) }) });
+  state[key] = last;
+  subscribe([key], () => {
+    const [text, more] = show(state[key]);
+    input.value = state[key];
+    input.setAttribute("aria-valuetext", text);
+    shown.textContent = text + more;
+  });
+  return [element("label", { for: key, class: "slider" }, element("span", {}, label), input), shown];
+}
+
+// Returns buttons that step(by) to the previous and the next of what `noun` names.
+const stepButtons = (noun, step) => [
+  element("button", { "aria-label": `previous ${noun}`, click: () => step(-1) }, "‹"),
+  element("button", { "aria-label": `next ${noun}`, click: () => step(1) }, "›"),
+];
 
 const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
 // A number that rounds to 0 has no sign.
@@ -94,6 +136,7 @@ const attentionLayer = (layer) =>
   report.attentions?.[layer] ?? { name: `layer ${layer}`, queries: "tokens", keys: "tokens", causal: report.model?.mask === "causal" };
 const layerName = (layer) => attentionLayer(layer).name;
 const headName = (h) => `head ${h.name}`;
+const counted = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
 const shortName = (h) => h.name.replace(/^[a-z]+\./, ""); // below the name of its attention
 
 // Returns the label of a head, qualified by its verdict.
@@ -111,36 +154,21 @@ function claim(h) {
   );
 }
 
-// Returns a table that scrolls sideways where it is too wide; the first cell of a row is its heading.
-function plainTable(headings, rows, className = "") {
-  return element(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": headings[0] },
-    element(
-      "table",
-      { class: className },
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          headings.map((text) => element("th", { scope: "col" }, text)),
-        ),
-      ),
-      element(
-        "tbody",
-        {},
-        rows.map((cells) =>
-          element(
-            "tr",
-            {},
-            cells.map((cell, c) => element(c ? "td" : "th", c ? {} : { scope: "row" }, ...[cell].flat())),
-          ),
-        ),
-      ),
-    ),
-  );
+// Returns a table that scrolls sideways where it is too wide.
+function scrollingTable(name, className, headings, rows) {
+  const head = element("thead", {}, element("tr", {}, headings));
+  const table = element("table", { class: className }, head, element("tbody", {}, rows));
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, table);
+}
+
+// Returns a cell of a table: the first of a row is its heading.
+const tableCell = (column, content, className) =>
+  element(column ? "td" : "th", { scope: column ? null : "row", class: className }, content);
+
+function plainTable(headings, rows, className) {
+  const titles = headings.map((text) => element("th", { scope: "col" }, text));
+  const lines = rows.map((cells) => element("tr", {}, ...cells.map((cell, c) => tableCell(c, cell))));
+  return scrollingTable(headings[0], className, titles, lines);
 }
 
 // Returns the button that switches between light and dark; the system setting is the default.

@@ -72,15 +72,8 @@ function spreadCell(result, index) {
   const [spread, show] = [result.runs[index], shownAs(result.metric)];
   if (!spread) return ["–"];
   const isBest = result.best.includes(index);
-  return [
-    element(
-      "span",
-      { class: isBest ? "number best" : "number", title: `${spread.median}${isBest ? ", the best" : ""}` },
-      show(spread.median),
-      isBest ? " ★" : "",
-    ),
-    range(spread, show),
-  ];
+  const attributes = { class: isBest ? "number best" : "number", title: `${spread.median}${isBest ? ", the best" : ""}` };
+  return [element("span", attributes, show(spread.median), isBest ? " ★" : ""), range(spread, show)];
 }
 
 // Returns the table of a sweep: the last parameter across, the others down, a link for each setting.
@@ -107,44 +100,22 @@ function settings() {
   const host = element("div", { class: "panel" });
   const metrics = report.results.filter((result) => isShare(result.metric) || result.metric.endsWith("loss"));
   const usual = metrics.find((result) => result.metric === "test.accuracy") ?? metrics[0];
-  const list = element(
-    "select",
-    { "data-choice": "metric", change: () => draw() },
-    metrics.map((result) => element("option", { value: result.metric, selected: result === usual }, metricName(result.metric))),
-  );
-  const draw = () => {
-    const result = metrics.find(({ metric }) => metric === list.value);
-    host.replaceChildren(result ? gridTable(result) : "no results yet");
-  };
-  draw();
+  const draw = (result) => host.replaceChildren(result ? gridTable(result) : "no results yet");
+  draw(usual);
+  const names = metrics.map(({ metric }) => [metric, metricName(metric)]);
+  const pick = (value) => draw(metrics.find(({ metric }) => metric === value));
+  const links = kParameters.flatMap(([key, values]) => [
+    element("dt", {}, key),
+    element("dd", {}, ...values.map((value) => selector(key, value, value))),
+  ]);
   return section(
     "settings",
     "Settings",
     "A link selects the runs with that value, or one setting, in all charts and tables; a second click selects all.",
-    element(
-      "dl",
-      { class: "settings" },
-      kParameters
-        .map(([key, values]) => [
-          element("dt", {}, key),
-          element(
-            "dd",
-            {},
-            values.map((value) => selector(key, value, value)),
-          ),
-        ])
-        .flat(),
-    ),
-    element("div", { class: "choices" }, element("label", {}, element("span", {}, "median over seeds of"), list)),
+    element("dl", { class: "settings" }, links),
+    element("div", { class: "choices" }, choice("median over seeds of", names, usual?.metric, pick, "metric")),
     host,
   );
-}
-
-// Fades the rows of a table whose run is not selected.
-function followSelection(table, runOf) {
-  const rows = table.querySelectorAll("tbody tr");
-  subscribe(["selection"], () => rows.forEach((row, i) => row.classList.toggle("faint", !isSelected(runOf(i)))));
-  return table;
 }
 
 function results() {
@@ -160,6 +131,9 @@ function results() {
     ]),
     "results",
   );
+  // Fades the rows of runs that are not selected.
+  const rows = table.querySelectorAll("tbody tr");
+  subscribe(["selection"], () => rows.forEach((row, i) => row.classList.toggle("faint", !isSelected(i))));
   const best = report.results.some((result) => result.best.length) ? " ★ marks the best." : "";
   const data = report.data_differs.join(", ");
   return section(
@@ -169,11 +143,7 @@ function results() {
     data
       ? element("p", { class: "warning" }, `The runs differ in their data (${data}): their results are not on the same sequences.`)
       : null,
-    element(
-      "div",
-      { class: "panel" },
-      followSelection(table, (row) => row),
-    ),
+    element("div", { class: "panel" }, table),
   );
 }
 
@@ -248,22 +218,14 @@ function startComparison() {
   Object.assign(state, { selection: "" });
   Object.assign(state, { selection: addressedSelection() });
   const tasks = [...new Set(report.config.find((row) => row.key === "task.name")?.values ?? [])].filter(Boolean);
-  document.title = `${tasks.join(", ")} · thimble compare`;
-  const theme = themeButton();
-  const sections = [settings, results, curves, configs, ...report.heads.map((pair, i) => () => matchedHeads(pair, i))]
-    .map((make) => make())
-    .filter(Boolean);
-  const count = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
-  const runs = kRuns.reduce((sum, run) => sum + run.directories.length + run.failed, 0);
-  document.getElementById("top").append(
-    element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble compare"), tasks.join(", ")), theme),
-    element("p", { class: "model" }, report.has_sweep ? `${count(kRuns.length, "setting")}, ${count(runs, "run")}` : count(runs, "run")),
-    element(
-      "nav",
-      { "aria-label": "Sections" },
-      sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
-    ),
+  const title = pageTitle("thimble compare", tasks.join(", "));
+  const sections = [settings(), results(), curves(), configs(), ...report.heads.map(matchedHeads)].filter(Boolean);
+  const runs = counted(
+    kRuns.reduce((sum, run) => sum + run.directories.length + run.failed, 0),
+    "run",
   );
+  const size = report.has_sweep ? `${counted(kRuns.length, "setting")}, ${runs}` : runs;
+  document.getElementById("top").append(title, element("p", { class: "model" }, size), navigation(sections));
   document.querySelector("main").append(...sections);
   addEventListener("hashchange", () => {
     if (location.hash === "" || location.hash.includes("=")) update({ selection: addressedSelection() });

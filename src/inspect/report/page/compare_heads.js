@@ -16,18 +16,13 @@ function matchFigure(pair, run, id) {
 }
 
 function matchCard(pair, { head, match, overlap, elsewhere, chance }) {
+  const other = match ? matchFigure(pair, pair.second, match) : element("p", {}, "no match");
+  const shared = ["overlap ", meter({ value: overlap, chance }), " chance ", number(chance)];
   return element(
     "div",
     { class: "match" },
-    element(
-      "div",
-      { class: "maps" },
-      matchFigure(pair, pair.first, head),
-      match ? matchFigure(pair, pair.second, match) : element("p", {}, "no match"),
-    ),
-    isNumber(overlap)
-      ? element("div", { class: "shared" }, "overlap ", meter({ value: overlap, chance }), " chance ", number(chance))
-      : null,
+    element("div", { class: "maps" }, matchFigure(pair, pair.first, head), other),
+    isNumber(overlap) ? element("div", { class: "shared" }, shared) : null,
     match ? element("small", {}, "on another sequence ", number(elsewhere)) : null,
   );
 }
@@ -38,28 +33,20 @@ function matchedHeads(pair, index) {
   const id = `heads${index || ""}`;
   if (pair.obstacle) return section(id, title, `Heads of ${first} and ${second} are not compared: ${pair.obstacle}.`);
   state[`example${pair.second}`] = 0;
-  const examples = pair.examples.map((traces, i) => [i, (traces[0].source ?? traces[0].tokens).map(visible).join(" ")]);
-  const list = element(
-    "select",
-    { "data-choice": "example", change: (event) => update({ [`example${pair.second}`]: Number(event.target.value) }) },
-    examples.map(([i, text]) => element("option", { value: i }, `${i + 1}: ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`)),
-  );
+  const names = pair.examples.map((traces, i) => {
+    const text = (traces[0].source ?? traces[0].tokens).map(visible).join(" ");
+    return [i, `${i + 1}: ${text.length > 40 ? `${text.slice(0, 39)}…` : text}`];
+  });
+  const list = choice("example", names, 0, (value) => update({ [`example${pair.second}`]: Number(value) }));
   const unmatched = pair.unmatched.map(({ name }) => `head ${name}`).join(", ");
   const mostShared = [...pair.matches].sort((a, b) => (b.match ? b.overlap : -1) - (a.match ? a.overlap : -1));
+  const cards = mostShared.map((match) => matchCard(pair, match));
   return section(
     id,
     title,
     `Heads matched one to one by overlap, the attention that two heads share on the same ${grouped(pair.sequences)} test sequences (1 − total-variation distance). Chance, the mark on each bar: the most similar head of the second model before training; a pair that is not above it is no match. On another sequence: what follows from positions alone.`,
-    element("div", { class: "choices" }, element("label", {}, element("span", {}, "example"), list)),
-    element(
-      "div",
-      { class: "panel" },
-      element(
-        "div",
-        { class: "matches" },
-        mostShared.map((match) => matchCard(pair, match)),
-      ),
-    ),
+    element("div", { class: "choices" }, list),
+    element("div", { class: "panel" }, element("div", { class: "matches" }, cards)),
     unmatched ? element("p", {}, `Without a match in ${first}: ${unmatched} of ${second}.`) : null,
   );
 }

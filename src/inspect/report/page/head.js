@@ -1,16 +1,10 @@
 // The selected head: its large map, its scores, the effect of ablating it, its circuits.
 
 function describeWeight(map, row, column) {
-  const value = map.at(row, column);
-  return [
-    element("b", {}, map.count?.(row, column) === 0 ? "–" : precisely(value, map.step)),
-    element("br"),
-    map.count ? "query " : `query ${row} `,
-    word(map.rowLabels[row]),
-    map.count ? " → key " : ` → key ${column} `,
-    word(map.columnLabels[column]),
-    ...(map.count ? [element("br"), countText(map, row, column)] : []),
-  ];
+  const [r, c] = map.count ? ["", ""] : [`${row} `, `${column} `]; // of a mean the labels are the positions
+  const cell = [`${map.axes[0]} ${r}`, word(map.rowLabels[row]), ` → ${map.axes[1]} ${c}`, word(map.columnLabels[column])];
+  const value = map.count?.(row, column) === 0 ? "–" : precisely(map.at(row, column), map.step);
+  return tipLines(value, cell, countText(map, row, column) ?? null);
 }
 
 // Returns the large map of the head that `key` of the state names, "head" or "beside". A click selects the query of the
@@ -19,25 +13,16 @@ function headMap(key, name) {
   const title = element("h3");
   const sentence = element("p", { class: "sentence" });
   const large = largeMap(name, describeWeight, (row) => update({ query: row }));
-  const panel = element("div", { class: "panel" }, title, large.node, sentence);
-  subscribe([key], () => {
-    panel.hidden = state[key] === null;
-    if (panel.hidden) return;
+  const node = element("div", { class: "panel" }, title, large.node, sentence);
+  subscribe([key, "source", "example", "query", "full", "theme"], () => {
+    node.hidden = state[key] === null;
+    if (node.hidden) return;
     const h = report.heads[state[key]];
     title.replaceChildren(`${headName(h)} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no label" : claim(h)));
     sentence.textContent = h.sentence ?? "";
+    large.show({ ...attention(state[key]), chosen: state.query }, `${headName(h)}, ${shownName(h.layer)}`);
   });
-  // The panel has a width only once it is in the page.
-  requestAnimationFrame(() =>
-    subscribe([key, "source", "example", "query", "full", "theme"], () => {
-      if (state[key] !== null)
-        large.show(
-          { ...attention(state[key]), chosen: state.query },
-          `${headName(report.heads[state[key]])}, ${shownName(report.heads[state[key]].layer)}`,
-        );
-    }),
-  );
-  return { panel, large };
+  return { node, large };
 }
 
 // Returns the grid of heads, the selected head and, if there is one, the compared head; the cursors of their maps move
@@ -47,7 +32,7 @@ function explorer() {
     second = headMap("beside", "Attention of the compared head");
   first.large.link(second.large);
   second.large.link(first.large);
-  const node = element("div", { class: "columns explorer" }, headGrid(), first.panel, second.panel, tokenView());
+  const node = element("div", { class: "columns explorer" }, headGrid(), first.node, second.node, tokenView());
   subscribe(["beside"], () => node.classList.toggle("pair", state.beside !== null));
   return node;
 }
@@ -89,18 +74,10 @@ function scoresPanel() {
       plainTable(["shape of attention", "value", "chance", ...rest], scoreRows(h, kShapes, false), "scores"),
     );
   });
-  const panel = element(
-    "div",
-    { class: "panel" },
-    element("h3", {}, "Scores"),
-    element(
-      "p",
-      { class: "about" },
-      "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (what follows positions, or finds the class and not the member, reaches as well), the value on varied examples, in which position and content part, the value before training, and the highest possible one.",
-    ),
-    body,
+  const about = note(
+    "Mean attention on the target keys over the eligible queries, with the chance level (uniform attention), matched chance (what follows positions, or finds the class and not the member, reaches as well), the value on varied examples, in which position and content part, the value before training, and the highest possible one.",
   );
-  return element("div", { class: "stack" }, panel, effectPanel());
+  return element("div", { class: "stack" }, panel("Scores", about, body), effectPanel());
 }
 
 function effects(h) {
@@ -111,20 +88,11 @@ function effects(h) {
       const of = a.sequences < report.sequences ? ` of ${grouped(a.sequences)} sequences` : "";
       return [kind + of, changeCell(a.accuracy_change, a.accuracy_interval, points), changeCell(a.loss_change, a.interval, signed)];
     });
-  return [
-    plainTable(["ablation", "Δ accuracy (points)", "Δ loss"], rows),
-    h.importance
-      ? element(
-          "p",
-          {},
-          "Gradient importance ",
-          number(h.importance.raw, (x) => (isNumber(x) ? x.toPrecision(4) : "–")),
-          ", normalized within its layer ",
-          number(h.importance.normalized),
-          ".",
-        )
-      : "",
-  ];
+  const table = plainTable(["ablation", "Δ accuracy (points)", "Δ loss"], rows);
+  if (!h.importance) return [table];
+  const raw = number(h.importance.raw, (x) => (isNumber(x) ? x.toPrecision(4) : "–"));
+  const normalized = number(h.importance.normalized);
+  return [table, element("p", {}, "Gradient importance ", raw, ", normalized within its layer ", normalized, ".")];
 }
 
 function effectPanel() {
@@ -134,62 +102,44 @@ function effectPanel() {
     const shown = [state.head, state.beside].filter((index) => index !== null).map((index) => report.heads[index]);
     body.replaceChildren(...shown.flatMap((h) => [shown.length > 1 ? element("h4", {}, headName(h)) : "", ...effects(h)]));
   });
-  return element(
-    "div",
-    { class: "panel" },
-    element("h3", {}, "Ablation"),
-    element(
-      "p",
-      { class: "about" },
-      "Change when the head's output is replaced by zero, by its mean, or by its value on another sequence, with 95 % CIs; those of the loss are approximate.",
-    ),
-    body,
+  const about = note(
+    "Change when the head's output is replaced by zero, by its mean, or by its value on another sequence, with 95 % CIs; those of the loss are approximate.",
   );
+  return panel("Ablation", about, body);
 }
 
 // Returns a map whose rows and columns are the vocabulary.
 function tokenMatrix(title, about, axes, key) {
-  const describe = (map, r, c) => [
-    element("b", {}, precisely(map.at(r, c), map.step)),
-    element("br"),
-    `${axes[0]} `,
-    word(map.rowLabels[r]),
-    `, ${axes[1]} `,
-    word(map.columnLabels[c]),
-  ];
+  const describe = (map, r, c) =>
+    tipLines(precisely(map.at(r, c), map.step), [`${axes[0]} `, word(map.rowLabels[r]), `, ${axes[1]} `, word(map.columnLabels[c])]);
   const large = largeMap(title, describe);
-  const panel = element("div", { class: "panel" }, element("h3", {}, title), element("p", { class: "about" }, about), large.node);
-  requestAnimationFrame(() =>
-    subscribe(["head", "theme"], () => {
-      const packed = report.heads[state.head].circuits?.[key];
-      panel.hidden = !packed;
-      if (!packed) return;
-      const names = report.tokens?.length === packed.shape[0] ? report.tokens : positions(packed.shape[0]);
-      large.show({ ...mapOf(packed, 0, names, names, false, axes), signed: true }, `${title}, ${headName(report.heads[state.head])}`);
-    }),
-  );
-  return panel;
+  const node = panel(title, note(about), large.node);
+  subscribe(["head", "theme"], () => {
+    const packed = report.heads[state.head].circuits?.[key];
+    node.hidden = !packed;
+    if (!packed) return;
+    const names = report.tokens?.length === packed.shape[0] ? report.tokens : positions(packed.shape[0]);
+    large.show({ ...mapOf(packed, 0, names, names, false, axes), signed: true }, `${title}, ${headName(report.heads[state.head])}`);
+  });
+  return node;
 }
 
 function circuits() {
   if (!report.heads.some((h) => h.circuits?.ov_singular_values?.length)) return null;
   const body = element("div");
+  const heading = element("span");
   const kShown = 8;
   const spectrum = (title, values) => {
     if (!values?.length) return [];
-    const bars = (count) =>
-      barList(
-        values.slice(0, count).map((x, i) => [String(i + 1), x]),
-        (x) => shorter(x),
-      );
-    const list = element("div", {}, bars(kShown));
-    const more =
-      values.length > kShown ? element("button", { click: () => list.replaceChildren(bars(values.length)) }, `all ${values.length}`) : null;
-    if (more) list.append(more);
+    const rows = values.map((x, i) => [String(i + 1), x]);
+    const list = element("div", {}, barList(rows.slice(0, kShown), shorter));
+    const all = element("button", { click: () => list.replaceChildren(barList(rows, shorter)) }, `all ${values.length}`);
+    if (values.length > kShown) list.append(all);
     return [element("h4", {}, title), list];
   };
   subscribe(["head"], () => {
     const c = report.heads[state.head].circuits ?? {};
+    heading.textContent = `QK and OV circuits of ${headName(report.heads[state.head])}, computed from its weights alone.`;
     body.replaceChildren(
       element("p", {}, "OV copying score ", number(c.ov_copying, signed), ": 1 = copies the attended token, −1 = suppresses it."),
       element("p", {}, "QK reciprocity ", number(c.qk_reciprocity), ": 1 = attention is always mutual."),
@@ -197,28 +147,11 @@ function circuits() {
       ...spectrum("Singular values of QK", c.qk_singular_values),
     );
   });
-  const heads = report.heads.filter((h) => h.circuits);
-  const matrix = (key, ...texts) => (heads.some((h) => h.circuits[key]) ? tokenMatrix(...texts, key) : null);
-  const heading = element("span");
-  subscribe(["head"], () => {
-    heading.textContent = `QK and OV circuits of ${headName(report.heads[state.head])}, computed from its weights alone.`;
-  });
-  return section(
-    "circuits",
-    "Circuits",
-    heading,
-    element(
-      "div",
-      { class: "columns three" },
-      element("div", { class: "panel" }, element("h3", {}, "Summary"), body),
-      matrix("qk_tokens", "QK in tokens", "Attention score of a query token (rows) for a key token (columns), before the softmax.", [
-        "query token",
-        "key token",
-      ]),
-      matrix("ov_tokens", "OV in tokens", "What attending to a token (rows) adds to the logit of a token (columns).", [
-        "attended token",
-        "logit of token",
-      ]),
-    ),
-  );
+  const matrix = (key, axes, ...texts) => (report.heads.some((h) => h.circuits?.[key]) ? tokenMatrix(...texts, axes, key) : null);
+  const [qk, ov] = [
+    ["QK in tokens", "Attention score of a query token (rows) for a key token (columns), before the softmax."],
+    ["OV in tokens", "What attending to a token (rows) adds to the logit of a token (columns)."],
+  ];
+  const maps = [matrix("qk_tokens", ["query token", "key token"], ...qk), matrix("ov_tokens", ["attended token", "logit of token"], ...ov)];
+  return section("circuits", "Circuits", heading, element("div", { class: "columns three" }, panel("Summary", body), ...maps));
 }

@@ -3,69 +3,32 @@
 // Returns the controls: mean or example, which example, the head to compare with, and the weight of the full color.
 function choices() {
   const examples = report.examples ?? [];
-  const choice = (name, options, chosen, act) =>
-    element(
-      "label",
-      {},
-      element("span", {}, name),
-      element(
-        "select",
-        { "data-choice": name, change: (event) => act(event.target.value) },
-        options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text)),
-      ),
-    );
-  const means = lengthsVary()
-    ? [
-        ["mean", "mean, positions from the start"],
-        ["mean-end", "mean, positions from the end"],
-      ]
-    : [["mean", meanName(0)]];
+  const varied = [
+    ["mean", "mean, positions from the start"],
+    ["mean-end", "mean, positions from the end"],
+  ];
+  const means = lengthsVary() ? varied : [["mean", meanName(0)]];
   const sources = [...means, ...(examples.length ? [["example", "one example"]] : [])];
   const step = (by) => update({ example: (state.example + by + examples.length) % examples.length, source: "example" });
-  const pick = choice(
-    "example",
-    examples.map((e, i) => [
-      i,
-      i < ownInputs ? exampleName(i) : `${i + 1 - ownInputs} of ${examples.length - ownInputs}${wrongIn(e) ? " ✗" : ""}`,
-    ]),
-    state.example,
-    (value) => update({ example: Number(value), source: "example" }),
-  );
-  const list = pick.querySelector("select");
-  const source = choice("show", sources, state.source, (value) => update({ source: value }));
-  const full = choice(
-    "full color at",
-    [
-      [1, "1"],
-      [0.5, "0.5"],
-      [0.2, "0.2"],
-      [0.1, "0.1"],
-    ],
-    state.full,
-    (value) => update({ full: Number(value) }),
-  );
+  const nameOf = (e, i) => `${i + 1 - ownInputs} of ${examples.length - ownInputs}${wrongIn(e) ? " ✗" : ""}`;
+  const names = examples.map((e, i) => [i, i < ownInputs ? exampleName(i) : nameOf(e, i)]);
   const others = report.heads.map((h, index) => [index, headName(h)]);
-  const beside = choice("compare with", [["", "no head"], ...others], "", (value) =>
-    update({ beside: value === "" ? null : Number(value) }),
-  );
+  const pick = choice("example", names, state.example, (value) => update({ example: Number(value), source: "example" }));
+  const source = choice("show", sources, state.source, (value) => update({ source: value }));
+  const weights = [1, 0.5, 0.2, 0.1].map((weight) => [weight, String(weight)]);
+  const full = choice("full color at", weights, state.full, (value) => update({ full: Number(value) }));
+  const choose = (value) => update({ beside: value === "" ? null : Number(value) });
+  const beside = choice("compare with", [["", "no head"], ...others], "", choose);
   subscribe(["source", "example", "beside"], () => {
-    source.querySelector("select").value = state.source;
-    list.value = state.example;
-    beside.querySelector("select").value = state.beside ?? "";
+    source.lastChild.value = state.source;
+    pick.lastChild.value = state.example;
+    beside.lastChild.value = state.beside ?? "";
   });
   return element(
     "div",
     { class: "choices" },
     source,
-    examples.length
-      ? element(
-          "span",
-          { class: "stepper" },
-          pick,
-          element("button", { "aria-label": "previous example", click: () => step(-1) }, "‹"),
-          element("button", { "aria-label": "next example", click: () => step(1) }, "›"),
-        )
-      : null,
+    examples.length ? element("span", { class: "stepper" }, pick, stepButtons("example", step)) : null,
     others.length > 1 ? beside : null,
     full,
   );
@@ -89,15 +52,6 @@ function headGrid() {
   );
   subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
   subscribe(["beside"], () => tiles.forEach(({ button }, index) => button.classList.toggle("beside", index === state.beside)));
-  return element(
-    "div",
-    { class: "panel" },
-    element("h3", {}, "All heads"),
-    grid,
-    element(
-      "p",
-      { class: "about" },
-      `Rows are queries, columns are keys.${tiles.length > 1 ? " Shift-click a head to compare it with the selected one." : ""}`,
-    ),
-  );
+  const compare = tiles.length > 1 ? " Shift-click a head to compare it with the selected one." : "";
+  return panel("All heads", grid, note(`Rows are queries, columns are keys.${compare}`));
 }

@@ -43,19 +43,26 @@ function pixels(map) {
 // Means of fewer sequences are marked; EvalResult::kEnoughSequences of the program.
 const kFewSequences = 30;
 
-// Draws the cells of a mean that no sequence has in a flat color, and with `dots` marks those of few sequences.
-function markCells(context, map, x, y, cell, dots) {
-  if (!map.hasFew && !map.hasNone) return;
-  for (let r = 0; r < map.rows; ++r)
+// Returns rectangles, [x, y, width, height, fill]: the cells of a mean that no sequence has, and with `dots` the marks of
+// those of few sequences.
+function marksOf(map, x, y, cell, dots) {
+  const out = [];
+  for (let r = 0; r < map.rows && (map.hasFew || map.hasNone); ++r)
     for (let c = 0; c < map.columns; ++c) {
       const n = map.count(r, c);
-      const none = n === 0;
-      if (!none && (!dots || !map.hasFew || n >= kFewSequences || map.at(r, c) === null)) continue;
-      const size = none ? cell : Math.max(1.5, cell / 7);
+      if (n > 0 && (!dots || !map.hasFew || n >= kFewSequences || map.at(r, c) === null)) continue;
+      const size = n ? Math.max(1.5, cell / 7) : cell;
       const margin = (cell - size) / 2;
-      context.fillStyle = themeColor(none ? "masked" : "pointer");
-      context.fillRect(x + c * cell + margin, y + r * cell + margin, size, size);
+      out.push([x + c * cell + margin, y + r * cell + margin, size, size, themeColor(n ? "pointer" : "masked")]);
     }
+  return out;
+}
+
+function fillAll(context, rectangles) {
+  for (const [x, y, width, height, fill] of rectangles) {
+    context.fillStyle = fill;
+    context.fillRect(x, y, width, height);
+  }
 }
 
 function hatching(context) {
@@ -76,12 +83,9 @@ function hatching(context) {
 function paint(context, map, x, y, cell, masked, dots) {
   const [width, height] = [cell * map.columns, cell * map.rows];
   context.imageSmoothingEnabled = false;
-  if (map.causal) {
-    context.fillStyle = masked;
-    context.fillRect(x, y, width, height);
-  }
+  if (map.causal) fillAll(context, [[x, y, width, height, masked]]);
   context.drawImage(pixels(map), x, y, width, height);
-  markCells(context, map, x, y, cell, dots);
+  fillAll(context, marksOf(map, x, y, cell, dots));
 }
 
 // Draws a thumbnail. Masked keys have a flat color, since hatching would dominate a small picture.
@@ -100,22 +104,16 @@ function scaleEnds(map) {
 
 // Returns the legend of the colors.
 function legend(map) {
+  const ends = scaleEnds(map).map((end) => element("span", {}, end));
+  const ramp = element("div", { class: map.signed ? "ramp signed" : "ramp" });
+  const sample = (name, text) => element("span", { class: name }, element("i"), text);
   return element(
     "div",
     { class: "legend" },
-    element(
-      "div",
-      {},
-      element("div", { class: map.signed ? "ramp signed" : "ramp" }),
-      element(
-        "div",
-        { class: "ends" },
-        scaleEnds(map).map((end) => element("span", {}, end)),
-      ),
-    ),
-    map.causal ? element("span", { class: "masked" }, element("i"), "masked key") : null,
-    map.hasNone ? element("span", { class: "none" }, element("i"), "no sequence") : null,
-    map.hasFew ? element("span", { class: "few" }, element("i"), `fewer than ${kFewSequences} sequences`) : null,
+    element("div", {}, ramp, element("div", { class: "ends" }, ends)),
+    map.causal ? sample("masked", "masked key") : null,
+    map.hasNone ? sample("none", "no sequence") : null,
+    map.hasFew ? sample("few", `fewer than ${kFewSequences} sequences`) : null,
   );
 }
 
@@ -270,14 +268,18 @@ function largeMap(name, describe, pick) {
     show: (next, title) => {
       map = next;
       tip.hidden = true;
-      below.replaceChildren(
-        legend(map),
-        saveButtons(() => pictureOf(map, title), `the map of ${title}`),
-      );
+      const picture = () => pictureOf(map, title);
+      below.replaceChildren(legend(map), saveButtons(picture, `the map of ${title}`));
       show(map, null);
     },
   };
 }
+
+// Returns the content of a tooltip: the first line bold, then others, each a text or a list of elements; null for none.
+const tipLines = (first, ...lines) => [
+  element("b", {}, first),
+  ...lines.flatMap((line) => (line === null ? [] : [element("br"), ...[line].flat()])),
+];
 
 // Returns a value with as many digits as its quantization step supports, and its error bound.
 function precisely(value, step) {

@@ -9,7 +9,7 @@ const lengthsVary = () => report.heads.some((h) => h.mean_weights_from_end);
 function sequencesText(layer) {
   const counts = unpack(report.mean_counts[layer]).numbers.filter((n) => n > 0);
   const [least, most] = [counts.reduce((a, b) => Math.min(a, b), Infinity), counts.reduce((a, b) => Math.max(a, b), 0)];
-  return `${least < most ? `${grouped(least)} to ` : ""}${grouped(most)} sequence${most === 1 ? "" : "s"}`;
+  return `${least < most ? `${grouped(least)} to ` : ""}${counted(most, "sequence")}`;
 }
 
 const meanName = (layer) => `mean of ${sequencesText(layer)}${fromEnd() ? ", positions from the end" : ""}`;
@@ -45,18 +45,17 @@ function meanOf(holder, name, layer, axes) {
 // Returns the text on the sequences of a cell of a mean; null of another map.
 function countText(map, row, column) {
   const n = map.count?.(row, column);
-  return n === undefined ? null : n === 0 ? "no sequence has both" : `mean of ${grouped(n)} sequence${n === 1 ? "" : "s"}`;
+  return n === undefined ? null : n === 0 ? "no sequence has both" : `mean of ${counted(n, "sequence")}`;
 }
 
 // Returns what a reader of means over sequences of different lengths must know, shown while there are any.
 function meansNote() {
-  const note = element(
-    "p",
-    { class: "about means" },
+  const text = note(
     "Sequences differ in length. Each cell is the mean over the sequences that have its query and its key, so rows need not sum to 1.",
   );
+  text.classList.add("means");
   subscribe(["source"], () => {
-    note.hidden = !isMean() || !lengthsVary();
+    text.hidden = !isMean() || !lengthsVary();
   });
-  return note;
+  return text;
 }

@@ -4,22 +4,12 @@ const fact = (name, value, exact) => element("div", {}, element("dt", {}, name),
 
 function modelLine() {
   const m = report.model ?? {};
-  const words =
-    m.kind === "recurrent"
-      ? ["recurrent encoder and decoder", `d_model ${m.d_model}`, `${m.score} score`]
-      : [
-          `${m.layers} layer${m.layers === 1 ? "" : "s"}`,
-          `${m.heads} head${m.heads === 1 ? "" : "s"}`,
-          `d_model ${m.d_model}`,
-          `${m.norm}-norm`,
-          ...(report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "no mask" : `${m.mask} mask`, `output per ${m.output}`]),
-        ];
-  return element(
-    "p",
-    { class: "model" },
-    words.map((text) => element("span", {}, text)),
-    report.weights_hash ? element("span", {}, "weights ", element("code", {}, report.weights_hash)) : null,
-  );
+  const size = `d_model ${m.d_model}`;
+  const kind = report.attentions ? ["encoder and decoder"] : [m.mask === "none" ? "no mask" : `${m.mask} mask`, `output per ${m.output}`];
+  const attention = [counted(m.layers, "layer"), counted(m.heads, "head"), size, `${m.norm}-norm`, ...kind];
+  const words = m.kind === "recurrent" ? ["recurrent encoder and decoder", size, `${m.score} score`] : attention;
+  const hash = report.weights_hash ? element("span", {}, "weights ", element("code", {}, report.weights_hash)) : null;
+  return element("p", { class: "model" }, ...words.map((text) => element("span", {}, text)), hash);
 }
 
 function facts() {
@@ -43,52 +33,30 @@ function training() {
   if (!curves.length) return section("training", "Results", null, facts());
   const splits = [...new Set(curves.map((c) => c.split))];
   const steps = curves.map((c) => c.step);
+  const ends = [Math.min(...steps), Math.max(...steps)];
   const chart = (title, key, [name, level], more) => {
+    const points = (split) => curves.filter((c) => c.split === split && isNumber(c[key])).map((c) => [c.step, c[key]]);
     const series = splits
-      .map((split) => ({
-        name: split,
-        style: kStyles[split] ?? "third",
-        dots: true,
-        points: curves.filter((c) => c.split === split && isNumber(c[key])).map((c) => [c.step, c[key]]),
-      }))
+      .map((split) => ({ name: split, style: kStyles[split] ?? "third", dots: true, points: points(split) }))
       .filter((s) => s.points.length);
-    if (series.length && isNumber(level))
-      series.push({
-        name,
-        style: "third",
-        points: [
-          [Math.min(...steps), level],
-          [Math.max(...steps), level],
-        ],
-      });
+    if (series.length && isNumber(level)) series.push({ name, style: "third", points: ends.map((step) => [step, level]) });
     return series.length ? lineChart({ title, xLabel: "step", series, choose: chooseSamples, ...more }) : null;
   };
-  return section(
-    "training",
-    "Training",
-    null,
-    facts(),
-    element(
-      "div",
-      { class: "columns two" },
-      chart("Loss", "loss", ["lowest possible loss", report.lowest_possible_loss], {}),
-      chart("Accuracy", "accuracy", ["chance", report.chance], { range: [0, 1], show: percent }),
-    ),
-    drawnSamples(),
-  );
+  const loss = chart("Loss", "loss", ["lowest possible loss", report.lowest_possible_loss], {});
+  const accuracy = chart("Accuracy", "accuracy", ["chance", report.chance], { range: [0, 1], show: percent });
+  return section("training", "Training", null, facts(), element("div", { class: "columns two" }, loss, accuracy), drawnSamples());
 }
 
 function positionLosses() {
   const kEnough = 30; // labels
-  const points = (report.loss_by_position ?? [])
-    .map((at, i) => [i + 1, at.loss, `${grouped(at.labels)} labels`, at.labels])
-    .filter(([, , , labels]) => labels >= kEnough);
-  if (points.length < 2) return null;
-  const labels = points.map(([, , , count]) => count);
+  const all = (report.loss_by_position ?? []).map((at, i) => ({ ...at, read: i + 1 })).filter(({ labels }) => labels >= kEnough);
+  if (all.length < 2) return null;
+  const counts = all.map(({ labels }) => labels);
+  const points = all.map(({ read, loss, labels }) => [read, loss, `${grouped(labels)} labels`]);
   return section(
     "context",
     "Context",
-    `Loss of the next token after so many tokens of the window, on ${grouped(report.sequences)} test sequences: what a longer context is worth. Each point is a mean over ${grouped(Math.min(...labels))} to ${grouped(Math.max(...labels))} labels; positions with fewer than ${kEnough} are left out.`,
+    `Loss of the next token after so many tokens of the window, on ${grouped(report.sequences)} test sequences: what a longer context is worth. Each point is a mean over ${grouped(Math.min(...counts))} to ${grouped(Math.max(...counts))} labels; positions with fewer than ${kEnough} are left out.`,
     lineChart({ title: "Loss by position", xLabel: "tokens read", series: [{ name: "loss", style: "first", dots: true, points }] }),
   );
 }
@@ -103,37 +71,14 @@ function chooseSamples(step) {
 function drawnSamples() {
   const all = report.samples ?? [];
   if (!all.length) return null;
-  const last = all.length - 1;
-  const shown = element("output", { "aria-live": "polite" });
   const texts = element("pre", { class: "samples" });
-  const slider = element("input", {
-    type: "range",
-    id: "samples",
-    min: 0,
-    max: last,
-    value: last,
-    input: () => update({ samples: Number(slider.value) }),
-  });
-  state.samples = last;
+  const place = slider("step", "samples", all.length - 1, (at) => [`step ${grouped(all[at].step)}`, ""]);
   subscribe(["samples"], () => {
-    const { step, texts: drawn } = all[state.samples];
-    slider.value = state.samples;
-    shown.textContent = `step ${grouped(step)}`;
-    slider.setAttribute("aria-valuetext", `step ${step}`);
-    texts.textContent = drawn.join("\n");
+    texts.textContent = all[state.samples].texts.join("\n");
   });
-  return element(
-    "div",
-    { class: "panel" },
-    element("h3", {}, "Samples while it trained"),
-    element(
-      "p",
-      {},
-      "Drawn with the same random numbers each time, so that what changes is the model. A click on a curve shows those of the nearest step.",
-    ),
-    element("div", { class: "choices" }, element("label", { for: "samples", class: "slider" }, element("span", {}, "step"), slider), shown),
-    texts,
-  );
+  const about =
+    "Drawn with the same random numbers each time, so that what changes is the model. A click on a curve shows those of the nearest step.";
+  return panel("Samples while it trained", element("p", {}, about), element("div", { class: "choices" }, place), texts);
 }
 
 // Returns the intervals of steps that the sentences name.
@@ -151,55 +96,44 @@ function timeline() {
   const known = [...Object.keys(kTargets), ...Object.keys(kShapes)].filter((name) => names.includes(name));
   const last = (name) => Math.max(...times.at(-1).heads.map((h) => h.scores[name] ?? 0));
   const targets = known.filter((name) => name in kTargets).sort((a, b) => last(b) - last(a));
-  const best = targets.find((name) => scoreName(name) === report.heads[state.head].label) ?? targets[0];
-  const list = element(
-    "select",
-    { "data-choice": "score over time", change: () => draw() },
-    known.map((name) => element("option", { value: name, selected: name === best }, scoreName(name))),
-  );
+  let score = targets.find((name) => scoreName(name) === report.heads[state.head].label) ?? targets[0] ?? known[0];
   const host = element("div", { class: "columns two" });
-  const points = (h, name) => times.map((t) => [t.step, t.heads.find((x) => x.layer === h.layer && x.head === h.head)?.scores[name]]);
+  const points = (h) => times.map((t) => [t.step, t.heads.find((x) => x.layer === h.layer && x.head === h.head)?.scores[score]]);
+  const chart = (title, range, series) =>
+    lineChart({ title, xLabel: "step", log: true, bands: bandsOf(events), height: 240, range, series });
 
   const draw = () => {
     const chosen = report.heads[state.head];
     const others = report.heads
       .filter((h) => h !== chosen)
-      .map((h) => ({ name: headName(h), style: "other", quiet: true, points: points(h, list.value) }));
-    const bands = bandsOf(events);
+      .map((h) => ({ name: headName(h), style: "other", quiet: true, points: points(h) }));
+    const shown = { name: headName(chosen), style: "first", dots: true, points: points(chosen) };
+    const loss = { name: "loss", style: "second", dots: true, points: times.map((t) => [t.step, t.loss]) };
     host.replaceChildren(
-      lineChart({
-        title: `${scoreName(list.value)}, ${headName(chosen)}; others gray`,
-        xLabel: "step",
-        log: true,
-        bands,
-        height: 240,
-        range: list.value.endsWith("distance") ? undefined : [0, 1],
-        series: [...others, { name: headName(chosen), style: "first", dots: true, points: points(chosen, list.value) }],
-      }),
-      lineChart({
-        title: "Loss",
-        xLabel: "step",
-        log: true,
-        bands,
-        height: 240,
-        series: [{ name: "loss", style: "second", dots: true, points: times.map((t) => [t.step, t.loss]) }],
-      }),
+      chart(`${scoreName(score)}, ${headName(chosen)}; others gray`, score.endsWith("distance") ? undefined : [0, 1], [...others, shown]),
+      chart("Loss", undefined, [loss]),
     );
   };
+  const options = known.map((name) => [name, scoreName(name)]);
+  const list = choice(
+    "score",
+    options,
+    score,
+    (value) => {
+      score = value;
+      draw();
+    },
+    "score over time",
+  );
   subscribe(["head"], draw);
+  const on = isNumber(times[0].sequences) ? ` on ${grouped(times[0].sequences)} validation sequences` : "";
   return section(
     "time",
     "Over time",
-    `Scores of heads during training${isNumber(times[0].sequences) ? ` on ${grouped(times[0].sequences)} validation sequences` : ""}, on a logarithmic step axis. Shaded: a head took up a pattern or gave it up.`,
-    element("div", { class: "choices" }, element("label", {}, element("span", {}, "score"), list)),
+    `Scores of heads during training${on}, on a logarithmic step axis. Shaded: a head took up a pattern or gave it up.`,
+    element("div", { class: "choices" }, list),
     host,
-    events.length
-      ? element(
-          "ul",
-          { class: "events" },
-          events.map((text) => element("li", {}, text)),
-        )
-      : null,
+    events.length ? element("ul", { class: "events" }, ...events.map((text) => element("li", {}, text))) : null,
   );
 }
 
@@ -211,23 +145,23 @@ function cumulativeAblation() {
     ["by importance", "first", report.cumulative_ablation],
     ["greedily", "second", greedy],
   ];
-  const note = (s) => (isNumber(s.layer) ? `after ablating ${headName(s)}` : "no head ablated");
+  const after = (s) => (isNumber(s.layer) ? `after ablating ${headName(s)}` : "no head ablated");
   const series = (key) =>
-    orders.map(([name, style, steps]) => ({ name, style, dots: true, points: steps.map((s) => [s.removed, s[key], note(s)]) }));
+    orders.map(([name, style, steps]) => ({ name, style, dots: true, points: steps.map((s) => [s.removed, s[key], after(s)]) }));
   const chart = (title, key, more) => lineChart({ title, xLabel: "heads ablated", named: true, series: series(key), ...more });
+  const charts = [chart("Accuracy", "accuracy", { range: [0, 1], show: percent }), chart("Loss", "loss")];
   const count = (name, number) => fact(`removable ${name}`, `${grouped(number)} of ${report.heads.length}`);
+  const counts = [
+    count("by importance", removable.by_importance),
+    count("greedily", removable.greedily),
+    count("each alone", removable.alone),
+  ];
   return section(
     "ablation",
     "Cumulative ablation",
     `Heads are zero-ablated one after the other: by increasing gradient importance, and greedily, where each step ablates the head that costs least, measured anew. A head is removable while less than the smallest effect of interest is lost, ${smallestEffect()}.`,
-    element("div", { class: "columns two" }, chart("Accuracy", "accuracy", { range: [0, 1], show: percent }), chart("Loss", "loss")),
-    element(
-      "dl",
-      { class: "facts" },
-      count("by importance", removable.by_importance),
-      count("greedily", removable.greedily),
-      count("each alone", removable.alone),
-    ),
+    element("div", { class: "columns two" }, charts),
+    element("dl", { class: "facts" }, counts),
   );
 }
 
@@ -252,11 +186,10 @@ function pairMap(title, pairs, measure, factor, smallest) {
   const worth = (pair, which) => factor * pair.worth[measure][which];
   const describe = (map, r, c) => {
     const pair = pairOf(r, c);
-    const alone = report.heads[r].ablation.zero;
     const change = (effect) => `${points(effect.accuracy_change)} points, loss ${signed(effect.loss_change)}`;
-    if (!pair) return [element("b", {}, names[r]), element("br"), `alone ${change(alone)}`];
-    const lines = [`${names[r]} alone ${change(alone)}`, `both ${change(pair)}`];
-    return [element("b", {}, `${names[r]} without ${names[c]}`), ...lines.flatMap((line) => [element("br"), line])];
+    const alone = `alone ${change(report.heads[r].ablation.zero)}`;
+    if (!pair) return tipLines(names[r], alone);
+    return tipLines(`${names[r]} without ${names[c]}`, `${names[r]} ${alone}`, `both ${change(pair)}`);
   };
   const large = largeMap(title, describe);
   const map = {
@@ -269,8 +202,8 @@ function pairMap(title, pairs, measure, factor, smallest) {
     full: Math.max(smallest, ...pairs.flatMap((pair) => [0, 1].map((which) => Math.abs(worth(pair, which))))),
     signed: true,
   };
-  requestAnimationFrame(() => subscribe(["theme"], () => large.show(map, title)));
-  return element("div", { class: "panel" }, element("h3", {}, title), large.node);
+  subscribe(["theme"], () => large.show(map, title));
+  return panel(title, large.node);
 }
 
 // Returns the heads that are worth something only where others are ablated, and the pairs that were measured.
@@ -280,13 +213,12 @@ function jointAblation() {
   const about = (...content) => section("joint", "Heads ablated together", ...content);
   if (report.scale.at_chance) return about("The model is no better than chance, so no sets of heads were measured.");
   if (!joint.pairs.length) return about("No sets of heads were measured.");
-  const count = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
   const larger = joint.tested > 0;
   const search = joint.exact
     ? "This finds every larger set that costs, provided that more ablated heads never cost less."
     : "Not every larger set was measured.";
   const groups = larger
-    ? ` Of heads that cost nothing alone, ${count(joint.tested, "larger set")} on ${count(joint.group_sequences, "sequence")}. ${search}`
+    ? ` Of heads that cost nothing alone, ${counted(joint.tested, "larger set")} on ${counted(joint.group_sequences, "sequence")}. ${search}`
     : "";
   const change = (effect) => [
     changeCell(effect.accuracy_change, effect.accuracy_interval, points),
@@ -299,15 +231,10 @@ function jointAblation() {
     }),
   );
   const { accuracy, loss } = report.scale.smallest_effect;
+  const columns = ["backup", "without", "Δ accuracy (points)", "Δ capped loss", "all: Δ accuracy", "all: Δ capped loss"];
   return about(
-    `Zero ablation of ${count(joint.pairs.length, "pair")} on ${count(joint.sequences, "sequence")}.${groups} A head is a backup if it costs nothing alone, but is worth more than the smallest effect of interest, ${smallestEffect()}, where the others are ablated: by the lower end of the 95 % CI, and significantly, after Holm's correction for all such pairs${larger ? ", and Bonferroni's for larger sets" : ""}.`,
-    rows.length
-      ? element(
-          "div",
-          { class: "panel" },
-          plainTable(["backup", "without", "Δ accuracy (points)", "Δ capped loss", "all: Δ accuracy", "all: Δ capped loss"], rows),
-        )
-      : element("p", {}, "No head is a backup."),
+    `Zero ablation of ${counted(joint.pairs.length, "pair")} on ${counted(joint.sequences, "sequence")}.${groups} A head is a backup if it costs nothing alone, but is worth more than the smallest effect of interest, ${smallestEffect()}, where the others are ablated: by the lower end of the 95 % CI, and significantly, after Holm's correction for all such pairs${larger ? ", and Bonferroni's for larger sets" : ""}.`,
+    rows.length ? element("div", { class: "panel" }, plainTable(columns, rows)) : element("p", {}, "No head is a backup."),
     element(
       "div",
       { class: "columns two" },
@@ -324,40 +251,25 @@ function attribution() {
   const error = isNumber(a.worst_error)
     ? ` The parts add up to the logits within a relative error of ${a.worst_error.toPrecision(2)}.`
     : "";
+  const parts = a.parts.map((part) => [part.name, part.mean]);
   return section(
     "attribution",
     "Direct logit attribution",
     `What each part adds to the logit of the correct token, on average, with the scale of the final norm frozen.${error}`,
     a.warning ? element("p", { class: "warning" }, `Warning: ${a.warning}.`) : null,
-    element(
-      "div",
-      { class: "panel" },
-      barList(
-        a.parts.map((part) => [part.name, part.mean]),
-        signed,
-      ),
-    ),
+    element("div", { class: "panel" }, barList(parts, signed)),
   );
 }
 
 function rollout() {
   if (!report.rollout?.shape?.[0]) return null;
-  const describe = (map, r, c) => [
-    element("b", {}, precisely(map.at(r, c), map.step)),
-    element("br"),
-    `output ${map.rowLabels[r]} → input ${map.columnLabels[c]}`,
-    element("br"),
-    countText(map, r, c),
-  ];
-  const large = largeMap("Rollout", describe);
-  requestAnimationFrame(() =>
-    subscribe(["full", "theme", "source"], () => large.show(meanOf(report, "rollout", 0, ["output", "input"]), `rollout, ${meanName(0)}`)),
-  );
+  const large = largeMap("Rollout", describeWeight);
+  subscribe(["full", "theme", "source"], () => large.show(meanOf(report, "rollout", 0, ["output", "input"]), `rollout, ${meanName(0)}`));
   return section(
     "rollout",
     "Rollout (a heuristic)",
     "The product over layers of half the mean attention and half the identity (Abnar and Zuidema 2020). It ignores values and feed-forward layers: a hint, not evidence.",
-    element("p", { class: "about" }, `Mean of ${sequencesText(0)}.`),
+    note(`Mean of ${sequencesText(0)}.`),
     element("div", { class: "panel narrow" }, large.node),
   );
 }

@@ -5,14 +5,10 @@ function lead() {
   const { accuracy, knowable, labels } = report.baseline ?? {};
   if (!isNumber(accuracy)) return null;
   const on = ` (${grouped(report.sequences)} ${report.split ?? "test"} sequences)`;
-  if (!knowable) return element("p", { class: "lead" }, element("b", {}, percent(accuracy)), ` of the answers are right${on}.`);
+  const right = (share, text) => element("p", { class: "lead" }, element("b", {}, percent(share)), text);
+  if (!knowable) return right(accuracy, ` of the answers are right${on}.`);
   const others = `${(100 * (1 - knowable.labels / labels)).toFixed(0)} % of all answers are not among them`;
-  return element(
-    "p",
-    { class: "lead" },
-    element("b", {}, percent(knowable.accuracy)),
-    ` of the answers that can be known are right${on}; ${others}: ${knowable.reason}.`,
-  );
+  return right(knowable.accuracy, ` of the answers that can be known are right${on}; ${others}: ${knowable.reason}.`);
 }
 
 // Returns a sentence for each head, or for several of which the same is to be said; a click shows the head.
@@ -21,17 +17,11 @@ function summaries() {
   report.heads.forEach((h, index) => {
     if (h.verdict !== "at_chance") alike.set(h.summary, [...(alike.get(h.summary) ?? []), index]);
   });
-  const rows = [...alike].map(([text, indices]) =>
-    element(
-      "li",
-      {},
-      indices.flatMap((index) => [
-        element("button", { click: () => update({ head: index }), "data-head": index }, headName(report.heads[index])),
-        " ",
-      ]),
-      `${indices.length > 1 ? "each " : ""}${text}.`,
-    ),
-  );
+  const button = (index) => element("button", { click: () => update({ head: index }), "data-head": index }, headName(report.heads[index]));
+  const rows = [...alike].map(([text, indices]) => {
+    const each = indices.length > 1 ? "each " : "";
+    return element("li", {}, ...indices.flatMap((index) => [button(index), " "]), `${each}${text}.`);
+  });
   return element("ul", { class: "summaries" }, rows);
 }
 
@@ -64,13 +54,12 @@ function bestHead() {
 // surest. Without an answer at each query it is the last.
 function bestQuery(head) {
   const map = attention(head);
-  const queries = positions(map.rows).map(Number);
+  const queries = [...Array(map.rows).keys()];
   const e = state.source === "example" ? example() : null;
-  if (!e || !perPosition(e)) return queries.at(-1);
   const isKnown = (i) => !e.targets || ((e.targets[i] ?? null) !== null && !e.guessed?.[i]);
-  const most = (i) => Math.max(...positions(map.columns).map((c) => map.at(i, Number(c)) ?? 0));
-  const known = queries.filter(isKnown);
-  return known.length ? known.reduce((best, i) => (most(i) > most(best) ? i : best)) : queries.at(-1);
+  const most = (i) => Math.max(...map.columnLabels.map((_, c) => map.at(i, c) ?? 0));
+  const known = e && perPosition(e) ? queries.filter(isKnown) : [];
+  return known.reduce((best, i) => (best === null || most(i) > most(best) ? i : best), null) ?? queries.at(-1);
 }
 
 function start() {
@@ -80,24 +69,12 @@ function start() {
     ...addressedState(),
   });
   state.query = bestQuery(state.head);
-  document.title = `${report.name} · thimble inspect`;
-  const theme = themeButton();
+  const title = pageTitle("thimble inspect", report.name);
   const make = (...makers) => makers.map((one) => one()).filter(Boolean);
   const shown = make(patching, edges, heads, headTable, training, timeline, positionLosses, circuits, checkpointSeries),
     folded = make(cumulativeAblation, jointAblation, attribution, rollout);
-  const sections = [...shown, ...folded];
-  const navigation = element(
-    "nav",
-    { "aria-label": "Sections" },
-    sections.map((s) => element("a", { href: `#${s.id}` }, s.dataset.title)),
-  );
-  shown.find((s) => s.id === "heads").append(modelLine(), navigation);
-  document
-    .getElementById("top")
-    .append(
-      element("div", { class: "title" }, element("h1", {}, element("span", {}, "thimble inspect"), report.name), theme),
-      ...[chanceWarning()].filter(Boolean),
-    );
+  shown.find((s) => s.id === "heads").append(modelLine(), navigation([...shown, ...folded]));
+  document.getElementById("top").append(title, ...make(chanceWarning));
   document.querySelector("main").append(...shown, ...(folded.length ? [fold("Statistics for experts", ...folded)] : []));
   followAddress();
 }

@@ -6,8 +6,6 @@ function shareText({ effect, interval }) {
   return signed(effect) + (interval ? ` (approximate 95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
 }
 
-const pairsText = (n) => `${grouped(n)} pair${n === 1 ? "" : "s"}`;
-
 // Returns the map of noising the heads of a layer at each position; `full` is the effect that gets the full color.
 function positionMap(heads, full) {
   const title = layerName(heads[0].layer);
@@ -26,11 +24,11 @@ function positionMap(heads, full) {
   const describe = (_, r, c) => [
     `${headName(heads[r])}, position ${c}: `,
     element("b", {}, shareText(at(r, c))),
-    `, ${pairsText(at(r, c).pairs)}`,
+    `, ${counted(at(r, c).pairs, "pair")}`,
   ];
   const name = `${title}: share of the logit difference by head and position`;
   const large = largeMap(name, describe);
-  requestAnimationFrame(() => subscribe(["theme"], () => large.show(map, name)));
+  subscribe(["theme"], () => large.show(map, name));
   return element("div", { class: "panel scroll" }, element("h3", {}, title), large.node);
 }
 
@@ -38,29 +36,14 @@ function patching() {
   if (!report.patching) return null;
   const { heads, pairs } = report.patching;
   const largest = Math.max(0, ...heads.flatMap((h) => h.noising.positions.map(({ effect }) => effect ?? 0)));
-  const layers = [...new Set(heads.map((h) => h.layer))];
+  const layers = [...new Set(heads.map((h) => h.layer))].map((layer) => heads.filter((h) => h.layer === layer));
+  const rows = heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]);
   return section(
     "patching",
     "Activation patching",
-    `${pairsText(pairs)} of test sequences. Noising: the share of the logit difference that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
-    element(
-      "div",
-      { class: "panel" },
-      plainTable(
-        ["head", "noising", "denoising"],
-        heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]),
-      ),
-    ),
-    element(
-      "div",
-      { class: "stack" },
-      layers.map((layer) =>
-        positionMap(
-          heads.filter((h) => h.layer === layer),
-          largest,
-        ),
-      ),
-    ),
+    `${counted(pairs, "pair")} of test sequences. Noising: the share of the logit difference that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    element("div", { class: "panel" }, plainTable(["head", "noising", "denoising"], rows)),
+    element("div", { class: "stack" }, ...layers.map((of) => positionMap(of, largest))),
   );
 }
 
@@ -135,7 +118,7 @@ function edges() {
   return section(
     "edges",
     "Edges",
-    `${pairsText(pairs)} of test sequences. The effect of an edge is the share of the logit difference that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
+    `${counted(pairs, "pair")} of test sequences. The effect of an edge is the share of the logit difference that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
     element(
       "div",
       { class: "panel" },

@@ -39,15 +39,8 @@ function pictureOf(map, title) {
       for (end = c + 1; end < map.columns && fill(end) === same;) ++end;
       rectangles.push([left + c * box.cell, top + r * box.cell, (end - c) * box.cell, box.cell, same]);
     }
-  if (map.hasFew)
-    for (let r = 0; r < map.rows; ++r)
-      for (let c = 0; c < map.columns; ++c) {
-        if (map.at(r, c) === null || map.count(r, c) >= kFewSequences) continue;
-        const size = Math.max(1, box.cell / 7);
-        const middle = (box.cell - size) / 2;
-        rectangles.push([left + c * box.cell + middle, top + r * box.cell + middle, size, size, themeColor("pointer")]);
-      }
-  rectangles.push(...frame(left, top, inner, tall), ...steps, ...frame(left, low, kRamp, 10));
+  const marks = marksOf(map, left, top, box.cell, true);
+  rectangles.push(...marks, ...frame(left, top, inner, tall), ...steps, ...frame(left, low, kRamp, 10));
   const texts = [
     { text: title, x: kMargin, y: 16, align: "start", chosen: true },
     ...textsOf(map, box, null).map(moved),
@@ -95,10 +88,7 @@ function pngOf({ width, height, rectangles, texts, paths }) {
   const canvas = element("canvas", { width: kDensity * width, height: kDensity * height });
   const context = canvas.getContext("2d");
   context.scale(kDensity, kDensity);
-  for (const [x, y, w, h, fill] of rectangles) {
-    context.fillStyle = fill;
-    context.fillRect(x, y, w, h);
-  }
+  fillAll(context, rectangles);
   context.lineJoin = "round";
   for (const { d, fill, stroke, width: thick, dash } of paths) {
     const path = new Path2D(d);
@@ -120,15 +110,9 @@ async function save(picture, extension) {
 
 // Returns buttons that save what picture() returns when they are clicked; `what` names it.
 function saveButtons(picture, what) {
-  return element(
-    "span",
-    { class: "save" },
-    ["svg", "png"].map((extension) =>
-      element(
-        "button",
-        { title: `Save ${what} as ${extension.toUpperCase()}`, click: () => save(picture(), extension) },
-        `save ${extension.toUpperCase()}`,
-      ),
-    ),
-  );
+  const button = (extension) => {
+    const name = extension.toUpperCase();
+    return element("button", { title: `Save ${what} as ${name}`, click: () => save(picture(), extension) }, `save ${name}`);
+  };
+  return element("span", { class: "save" }, button("svg"), button("png"));
 }

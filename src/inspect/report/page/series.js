@@ -18,7 +18,7 @@ function seriesTiles() {
     (index) => update({ head: index }),
   );
   subscribe(["checkpoint", "checkpointExample", "full", "theme"], () => tiles.forEach(({ h, canvas }) => thumbnail(canvas, seriesMap(h))));
-  return element("div", { class: "panel" }, element("h3", {}, "All heads"), grid);
+  return panel("All heads", grid);
 }
 
 // Returns the chart of the largest scores of the selected head, with the selected checkpoint marked.
@@ -55,61 +55,29 @@ function checkpointSeries() {
   const series = report.series;
   if (!series || series.steps.length < 2) return null;
   const last = series.steps.length - 1;
-  const shown = element("output", { "aria-live": "polite" });
-  const slider = element("input", {
-    type: "range",
-    id: "checkpoint",
-    min: 0,
-    max: last,
-    value: last,
-    input: () => update({ checkpoint: Number(slider.value) }),
-  });
+  const show = (place) => {
+    const { step, loss } = series.steps[place];
+    return [step ? `step ${grouped(step)}` : "step 0, before training", `: loss ${shorter(loss, 4)}`];
+  };
+  const [range, shown] = slider("checkpoint", "checkpoint", last, show);
   const step = (by) => update({ checkpoint: Math.min(Math.max(state.checkpoint + by, 0), last) });
-  const list = element(
-    "select",
-    { "data-choice": "checkpoint example", change: (event) => update({ checkpointExample: Number(event.target.value) }) },
-    series.examples.map((_, i) => element("option", { value: i }, `${i + 1} of ${series.examples.length}`)),
-  );
-  state.checkpoint = last;
-  subscribe(["checkpoint"], () => {
-    slider.value = state.checkpoint;
-    const at = seriesStep();
-    const text = at.step ? `step ${grouped(at.step)}` : "step 0, before training";
-    shown.textContent = `${text}: loss ${shorter(at.loss, 4)}`;
-    slider.setAttribute("aria-valuetext", text);
-  });
+  const names = series.examples.map((_, i) => [i, `${i + 1} of ${series.examples.length}`]);
+  const list = choice("example", names, 0, (value) => update({ checkpointExample: Number(value) }), "checkpoint example");
   const title = element("h3");
   const large = largeMap("Attention at the checkpoint", describeWeight);
-  requestAnimationFrame(() =>
-    subscribe(["head", "checkpoint", "checkpointExample", "full", "theme"], () => {
-      const h = report.heads[state.head];
-      title.textContent = `${headName(h)} at step ${grouped(seriesStep().step)}`;
-      large.show(seriesMap(h), `${headName(h)}, step ${seriesStep().step}`);
-    }),
-  );
+  subscribe(["head", "checkpoint", "checkpointExample", "full", "theme"], () => {
+    const h = report.heads[state.head];
+    title.textContent = `${headName(h)} at step ${grouped(seriesStep().step)}`;
+    large.show(seriesMap(h), `${headName(h)}, step ${seriesStep().step}`);
+  });
   const left = series.checkpoints - series.steps.length;
+  const map = element("div", { class: "panel" }, title, large.node);
+  const steps = element("span", { class: "stepper" }, stepButtons("checkpoint", step));
   return section(
     "checkpoints",
     "Checkpoints",
     `The attention of every head at ${series.steps.length} checkpoints of the run, from its initialization on.${left ? ` ${left} more are left out for the size of the page.` : ""}`,
-    element(
-      "div",
-      { class: "choices" },
-      element("label", { for: "checkpoint", class: "slider" }, element("span", {}, "checkpoint"), slider),
-      element(
-        "span",
-        { class: "stepper" },
-        element("button", { "aria-label": "previous checkpoint", click: () => step(-1) }, "‹"),
-        element("button", { "aria-label": "next checkpoint", click: () => step(1) }, "›"),
-      ),
-      shown,
-      series.examples.length > 1 ? element("label", {}, element("span", {}, "example"), list) : null,
-    ),
-    element(
-      "div",
-      { class: "columns two" },
-      seriesTiles(),
-      element("div", { class: "stack" }, element("div", { class: "panel" }, title, large.node), seriesChart()),
-    ),
+    element("div", { class: "choices" }, range, steps, shown, series.examples.length > 1 ? list : null),
+    element("div", { class: "columns two" }, seriesTiles(), element("div", { class: "stack" }, map, seriesChart())),
   );
 }

@@ -87,43 +87,30 @@ function headTable() {
   const columns = tableColumns();
   let by = null,
     direction = 1;
-  const body = element("tbody");
-  const rows = report.heads.map((h, index) =>
-    element(
-      "tr",
-      { "data-head": index, click: () => update({ head: index }) },
-      columns.map((column, c) =>
-        element(c === 0 ? "th" : "td", { scope: c === 0 ? "row" : null, class: column.isWide ? "wide" : null }, ...[column.cell(h)].flat()),
-      ),
-    ),
-  );
-  const headings = columns.map((column) =>
-    element(
-      "th",
-      { scope: "col", "aria-sort": "none", class: column.isWide ? "wide" : null },
-      element("button", { title: column.about, click: () => sort(column) }, column.name),
-    ),
-  );
+  const wide = (column) => (column.isWide ? "wide" : null);
+  const rows = report.heads.map((h, index) => {
+    const cells = columns.map((column, c) => tableCell(c, column.cell(h), wide(column)));
+    return element("tr", { "data-head": index, click: () => update({ head: index }) }, cells);
+  });
+  const headings = columns.map((column) => {
+    const button = element("button", { title: column.about, click: () => sort(column) }, column.name);
+    return element("th", { scope: "col", "aria-sort": "none", class: wide(column) }, button);
+  });
 
   const sort = (column) => {
-    // Numbers start with the largest, layers and names with the first.
-    direction = by === column ? -direction : ["layer", "head", "label"].includes(column.name) ? 1 : -1;
+    // Numbers start with the largest, heads and labels with the first.
+    direction = by === column ? -direction : ["head", "label"].includes(column.name) ? 1 : -1;
     by = column;
     headings.forEach((th, c) => th.setAttribute("aria-sort", columns[c] !== by ? "none" : direction > 0 ? "ascending" : "descending"));
     const order = rows.map((row, index) => [row, by.value(report.heads[index]), index]);
     order.sort((a, b) => compared(a[1], b[1], direction) || a[2] - b[2]);
-    body.replaceChildren(...order.map(([row]) => row));
+    rows[0].parentNode.append(...order.map(([row]) => row));
   };
-  body.append(...rows);
   subscribe(["head"], () => rows.forEach((row, index) => row.setAttribute("aria-selected", String(index === state.head))));
   return section(
     "table",
     "Heads",
     `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of more than ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head below.`,
-    element(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of heads" },
-      element("table", {}, element("thead", {}, element("tr", {}, headings)), body),
-    ),
+    scrollingTable("Table of heads", null, headings, rows),
   );
 }

@@ -12,56 +12,31 @@ const word = (token) => element("bdi", { class: "token", title: harmless(String(
 
 // Returns a prediction, with a tick, or with a cross and the target; the prediction alone where targets are unknown.
 function prediction(e, i) {
-  if (!e.targets) return element("span", { class: "prediction" }, word(e.predictions[i]));
+  const shown = word(e.predictions[i]);
+  if (!e.targets) return element("span", { class: "prediction" }, shown);
   const target = e.targets[i];
   if (target === null || target === undefined) return element("span", { class: "prediction none" }, "\u00a0");
-  const right = target === e.predictions[i];
   if (e.guessed?.[i])
-    return element(
-      "span",
-      { class: "prediction", title: `not to be known: ${report.baseline.knowable?.reason ?? ""}` },
-      word(e.predictions[i]),
-    );
-  return element(
-    "span",
-    { class: right ? "prediction" : "prediction wrong" },
-    element("span", {}, right ? "✓ " : "✗ ", word(e.predictions[i])),
-    right ? null : element("small", {}, "target ", word(target)),
-  );
+    return element("span", { class: "prediction", title: `not to be known: ${report.baseline.knowable?.reason ?? ""}` }, shown);
+  if (target === e.predictions[i]) return element("span", { class: "prediction" }, element("span", {}, "✓ ", shown));
+  const missed = element("small", {}, "target ", word(target));
+  return element("span", { class: "prediction wrong" }, element("span", {}, "✗ ", shown), missed);
 }
 
 function summary(e, perQuery) {
   const [count, wrong] = [labeled(e).length, wrongIn(e)];
   const known = e.guessed?.includes(true) ? " of what can be known" : "";
   const name = capital(exampleName(state.example)) + (e.finished === false ? ", its output cut at the longest …" : "");
-  if (!e.targets && perQuery) return element("p", { class: "result" }, `${name}. Below each query: the prediction at that position.`);
-  if (!e.targets)
-    return element(
-      "p",
-      { class: "result" },
-      `${name}. Prediction:`,
-      e.predictions.flatMap((token) => [" ", word(token)]),
-      ".",
-    );
-  if (!count) return element("p", { class: "result" }, `${name}.`);
-  if (!perPosition(e) && count === 1) return element("p", { class: "result" }, `${name}. Prediction: `, prediction(e, 0), ".");
-  return element(
-    "p",
-    { class: "result" },
-    `${name}: `,
-    element(
-      "b",
-      { class: wrong ? "wrong" : "" },
-      `${wrong ? "✗" : "✓"} `,
-      count === 1
-        ? `the prediction is ${wrong ? "wrong" : "correct"}`
-        : wrong
-          ? `${wrong} of ${count} predictions${known} are wrong`
-          : `all ${count} predictions${known} are correct`,
-    ),
-    perQuery ? ". Below each query: the prediction at that position" : "",
-    perQuery && known ? `; gray where it can only be guessed.` : ".",
-  );
+  const result = (...content) => element("p", { class: "result" }, ...content);
+  const below = ". Below each query: the prediction at that position";
+  if (!e.targets && perQuery) return result(`${name}${below}.`);
+  if (!e.targets) return result(`${name}. Prediction:`, ...e.predictions.flatMap((token) => [" ", word(token)]), ".");
+  if (!count) return result(`${name}.`);
+  if (!perPosition(e) && count === 1) return result(`${name}. Prediction: `, prediction(e, 0), ".");
+  const several = wrong ? `${wrong} of ${count} predictions${known} are wrong` : `all ${count} predictions${known} are correct`;
+  const text = count === 1 ? `the prediction is ${wrong ? "wrong" : "correct"}` : several;
+  const verdict = element("b", { class: wrong ? "wrong" : "" }, `${wrong ? "✗" : "✓"} `, text);
+  return result(`${name}: `, verdict, perQuery ? below : "", perQuery && known ? "; gray where it can only be guessed." : ".");
 }
 
 // Returns the text color for a background: black or white, by relative luminance (WCAG 2).
@@ -89,20 +64,13 @@ function tokenView() {
     const map = attention(state.head);
     const e = state.source === "example" ? example() : null;
     const predicts = e && attentionLayer(report.heads[state.head].layer).queries === "tokens" && perPosition(e);
-    about.replaceChildren(
-      e ? summary(e, predicts) : element("p", { class: "result" }, `Positions, ${meanName(report.heads[state.head].layer)}.`),
-    );
-    queries.replaceChildren(
-      ...map.rowLabels.map((token, i) =>
-        element(
-          "button",
-          { class: "chip", click: () => update({ query: i }) },
-          element("small", {}, e ? String(i) : "\u00a0"),
-          word(token),
-          predicts ? prediction(e, i) : null,
-        ),
-      ),
-    );
+    const positionsText = `Positions, ${meanName(report.heads[state.head].layer)}.`;
+    about.replaceChildren(e ? summary(e, predicts) : element("p", { class: "result" }, positionsText));
+    const chips = map.rowLabels.map((token, i) => {
+      const at = element("small", {}, e ? String(i) : "\u00a0");
+      return element("button", { class: "chip", click: () => update({ query: i }) }, at, word(token), predicts ? prediction(e, i) : null);
+    });
+    queries.replaceChildren(...chips);
   });
   subscribe(["head", "source", "example", "query", "full", "theme"], () => {
     const map = attention(state.head);
@@ -119,28 +87,25 @@ function tokenView() {
       at.queries === at.keys ? "" : ", in the source",
       map.causal ? " (hatched: masked)" : "",
     );
-    keys.replaceChildren(
-      ...map.columnLabels.map((token, c) => {
-        const weight = map.at(query, c);
-        const chip = element(
-          "span",
-          {
-            class: weight === null ? "chip hidden" : "chip",
-            "data-weight": weight ?? "masked",
-            title: `key ${map.count ? token : c}: ${[map.count?.(query, c) === 0 ? null : precisely(weight, map.step), countText(map, query, c)].filter(Boolean).join(", ")}`,
-          },
-          element("small", {}, state.source === "example" ? String(c) : "\u00a0"),
-          word(token),
-          element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")),
-        );
-        if (weight !== null) {
-          const rgb = color(weight, map.full, false);
-          chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
-          chip.style.color = inkOn(rgb);
-        }
-        return chip;
-      }),
-    );
+    const chips = map.columnLabels.map((token, c) => {
+      const weight = map.at(query, c);
+      const exact = [map.count?.(query, c) === 0 ? null : precisely(weight, map.step), countText(map, query, c)].filter(Boolean);
+      const chip = element(
+        "span",
+        { class: weight === null ? "chip hidden" : "chip", "data-weight": weight ?? "masked" },
+        element("small", {}, state.source === "example" ? String(c) : "\u00a0"),
+        word(token),
+        element("span", { class: "weight" }, weight === null ? "–" : weight < 0.005 ? "0" : weight.toFixed(2).replace(/^0/, "")),
+      );
+      chip.title = `key ${map.count ? token : c}: ${exact.join(", ")}`;
+      if (weight !== null) {
+        const rgb = color(weight, map.full, false);
+        chip.style.backgroundColor = `rgb(${rgb.join(" ")})`;
+        chip.style.color = inkOn(rgb);
+      }
+      return chip;
+    });
+    keys.replaceChildren(...chips);
   });
-  return element("div", { class: "panel" }, element("h3", {}, "Token to token"), about, queries, heading, keys);
+  return panel("Token to token", about, queries, heading, keys);
 }
