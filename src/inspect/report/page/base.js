@@ -41,7 +41,7 @@ function update(changes) {
 }
 
 const kSvg = "http://www.w3.org/2000/svg";
-const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "circle", "title"]);
+const kSvgNames = new Set(["svg", "g", "line", "path", "rect", "text", "tspan", "circle", "title"]);
 
 // Returns an element with attributes, handlers (functions) and children: elements, texts, or null for none.
 function element(name, attributes = {}, ...children) {
@@ -138,6 +138,9 @@ const layerName = (layer) => attentionLayer(layer).name;
 const headName = (h) => `head ${h.name}`;
 const counted = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? "" : "s"}`;
 const shortName = (h) => h.name.replace(/^[a-z]+\./, ""); // below the name of its attention
+
+// Returns the label of a head that is beyond doubt, else "".
+const labelShown = (h) => (h?.verdict === "important" ? h.label : "");
 
 // Returns the label of a head, qualified by its verdict.
 function claim(h) {

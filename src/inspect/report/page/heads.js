@@ -47,7 +47,7 @@ function reportTiles(attributes, content, choose) {
 function headGrid() {
   const { tiles, grid } = reportTiles(
     (h, index) => ({ title: h.sentence, "data-head": index, "aria-label": `${headName(h)}, ${claim(h)}` }),
-    (h) => [element("b", {}, shortName(h)), element("em", {}, h.verdict === "important" ? h.label : "")],
+    (h) => [element("b", {}, shortName(h)), element("em", {}, labelShown(h))],
     (index, event) => update(event.type === "click" && event.shiftKey ? { beside: index } : { head: index }),
   );
   subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));

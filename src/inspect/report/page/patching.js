@@ -47,13 +47,13 @@ function patching() {
   );
 }
 
-const kGraph = { column: 110, row: 84, margin: 8, side: 70, box: { width: 84, height: 28 }, widest: 14 }; // pixels
-const kMinShown = 0.01; // of the largest effect; smaller edges are not drawn
+const kGraph = { row: 96, margin: 8, side: 60, box: { width: 100, height: 38 }, widest: 14 }; // pixels
+const kLeastEffects = [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]; // of edges that are drawn
+const kFewEdges = 30; // drawn at first
 
-// Returns the drawing of the edges, [{from, to, effect}], the largest first: the embedding at the bottom, the logits on top.
-function edgeGraph(edges) {
-  const { box } = kGraph;
-  const senders = [...new Set(edges.map(({ from }) => from))];
+// Returns the drawing of the edges, [{from, to, effect}], the largest first, in a width of `room` pixels, or more if its parts
+// need more: the embedding at the bottom, the logits on top.
+function edgeGraph(edges, senders, room) {
   // Returns the row of a part, counted from the embedding, its heads' columns and what it reads: "0.1", "1.0-1 key", "ffn 0".
   const place = (name) => {
     const [, layer, first, last = first, input] = /^(\d+)\.(\d+)(?:-(\d+))?(?: (.*))?$/.exec(name) ?? [];
@@ -63,23 +63,25 @@ function edgeGraph(edges) {
   };
   const parts = senders.map(place);
   const top = Math.max(...parts.map(({ row }) => row)) + 1;
-  const width = kGraph.column * Math.ceil(Math.max(1, ...parts.map(({ column }) => column ?? 0))) + 2 * kGraph.side;
+  const columns = Math.ceil(Math.max(1, ...parts.map(({ column }) => column ?? 0)));
+  const side = Math.min(kGraph.side, room / 12); // for edges that bend around all boxes
+  const column = Math.max(kGraph.box.width + 8, (room - 2 * side) / columns);
+  const box = { ...kGraph.box, width: Math.min(Math.max(kGraph.box.width, column / 2), 180) };
+  const width = column * columns + 2 * side;
   const height = kGraph.row * top + box.height + 2 * kGraph.margin;
   // Returns where the lines of a part start or end: a head has places for query, key and value.
-  const xOf = ({ column, input }) => {
-    if (column === undefined) return width / 2;
-    return kGraph.side + kGraph.column * column + (({ query: -1, "query and key": -1, value: 1 }[input] ?? 0) * box.width) / 3;
+  const xOf = (part) => {
+    if (part.column === undefined) return width / 2;
+    return side + column * part.column + (({ query: -1, "query and key": -1, value: 1 }[part.input] ?? 0) * box.width) / 3;
   };
   const yOf = ({ row }) => height - kGraph.margin - box.height - kGraph.row * row; // the top of its box
   const within = (x) => Math.min(Math.max(x, 2), width - 2).toFixed(1);
-  const largest = Math.abs(edges[0]?.effect ?? 0) || 1;
   const line = (edge) => {
-    const share = Math.abs(edge.effect ?? 0) / largest;
-    if (share < kMinShown) return null;
+    const share = Math.abs(edge.effect ?? 0) / Math.abs(edges[0].effect || 1);
     const [from, to] = [place(edge.from), place(edge.to)];
     const [x1, y1, x2, y2] = [xOf(from), yOf(from), xOf(to), yOf(to) + box.height];
     // Edges that skip rows bend outward, around the boxes between.
-    const bend = (to.row - 1 - from.row) * kGraph.column * 0.45 * (x1 + x2 < width - 1 ? -1 : 1);
+    const bend = (to.row - 1 - from.row) * 50 * (x1 + x2 < width - 1 ? -1 : 1);
     const reach = (y1 - y2) / 2;
     return element(
       "path",
@@ -93,9 +95,11 @@ function edgeGraph(edges) {
   };
   const node = (name) => {
     const [x, y] = [xOf(place(name)), yOf(place(name))];
+    const label = labelShown(report.heads.find((h) => h.name === name));
+    const lines = label ? [element("tspan", {}, name), element("tspan", { x, dy: 15 }, label)] : [name];
     return [
       element("rect", { x: x - box.width / 2, y, ...box, rx: 6, class: "node" }),
-      element("text", { x, y: y + 18, "text-anchor": "middle" }, name),
+      element("text", { x, y: y + (label ? 16 : 23), "text-anchor": "middle" }, ...lines),
     ];
   };
   return element(
@@ -107,6 +111,30 @@ function edgeGraph(edges) {
   );
 }
 
+// Returns the card of the graph, with the choice of the least effect of an edge that it draws.
+function edgePanel(all, size) {
+  const host = element("div", { class: "scroll" });
+  const text = element("p", { "aria-live": "polite" });
+  const senders = [...new Set(report.edges.edges.map(({ from }) => from))];
+  const shown = () => all.filter((edge) => size(edge) >= state.leastEffect);
+  const draw = () => host.clientWidth && host.replaceChildren(edgeGraph(shown(), senders, host.clientWidth));
+  const shareOf = (least) => (least ? `${100 * least} %` : "0 %, all edges");
+  const few = (least) => all.filter((edge) => size(edge) >= least).length <= kFewEdges;
+  state.leastEffect = kLeastEffects.find(few) ?? kLeastEffects.at(-1);
+  const options = kLeastEffects.map((least) => [least, shareOf(least)]);
+  const list = choice("effect at least", options, state.leastEffect, (value) => update({ leastEffect: Number(value) }));
+  subscribe(["leastEffect"], () => {
+    const rule = `those whose effect, up or down, is at least ${shareOf(state.leastEffect)} of the logit difference`;
+    text.textContent = `${shown().length} of ${all.length} edges are drawn${state.leastEffect ? `, ${rule}` : ""}.`;
+    draw();
+  });
+  new ResizeObserver(draw).observe(host);
+  const names = [...["query", "key", "value"].map((name) => [name, name]), ["other", "feed-forward net, logits"]];
+  const keys = names.map(([name, meaning]) => element("span", { class: `to-${name}` }, meaning));
+  const legend = element("p", { class: "legend" }, keys, element("span", {}, "faint: not in the circuit"));
+  return element("div", { class: "panel" }, element("div", { class: "choices" }, list, text), host, legend);
+}
+
 function edges() {
   if (!report.edges) return null;
   const { pairs, correlation, circuit } = report.edges;
@@ -114,36 +142,18 @@ function edges() {
   const size = ({ effect }) => Math.abs(effect ?? 0);
   const all = [...report.edges.edges].sort((a, b) => size(b) - size(a));
   const rounded = (x) => `${(100 * x).toFixed(1)} %`;
-  const keys = [...["query", "key", "value"].map((name) => [name, name]), ["other", "feed-forward net, logits"]];
+  const row = (edge) => [`${edge.from} -> ${edge.to}`, shareText(edge), signed(edge.attribution), edge.in_circuit ? "yes" : ""];
+  const rows = all.slice(0, kRows).map(row);
   return section(
     "edges",
     "Edges",
     `${counted(pairs, "pair")} of test sequences. The effect of an edge is the share of the logit difference that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
-    element(
-      "div",
-      { class: "panel" },
-      element("div", { class: "scroll" }, edgeGraph(all)),
-      element(
-        "p",
-        { class: "legend" },
-        keys.map(([name, text]) => element("span", { class: `to-${name}` }, text)),
-        element("span", {}, "faint: not in the circuit"),
-      ),
-    ),
+    edgePanel(all, size),
     element(
       "p",
       {},
-      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of the logit difference on ${circuit.pairs} ${circuit.pairs === 1 ? "pair" : "pairs"} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
+      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of the logit difference on ${counted(circuit.pairs, "pair")} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
     ),
-    element(
-      "div",
-      { class: "panel" },
-      plainTable(
-        ["edge", "effect", "attribution", "circuit"],
-        all
-          .slice(0, kRows)
-          .map((edge) => [`${edge.from} -> ${edge.to}`, shareText(edge), signed(edge.attribution), edge.in_circuit ? "yes" : ""]),
-      ),
-    ),
+    element("div", { class: "panel" }, plainTable(["edge", "effect", "attribution", "circuit"], rows)),
   );
 }

@@ -11,12 +11,12 @@ test("edges are drawn as wide as their effect, and listed", async () => {
   const page = await open("edges.html");
   assert.equal((await sections(page))[0], "edges");
   assert.equal((await links(page))[0], "Edges");
-  // An edge of less than 1 % of the largest effect is not drawn.
+  // At first only edges of at least 0.5 % are drawn, those of no effect where they are asked for.
   const lines = await page.locator("#edges .edge").evaluateAll((all) => all.map((line) => [line.getAttribute("class"), line.textContent]));
   assert.deepEqual(lines, [["edge to-value", "embedding -> 0.0 value: +0.500 (approximate 95 % CI +0.40 to +0.60)"]]);
   assert.deepEqual(await page.locator("#edges svg text").allTextContents(), [
     "embedding",
-    "0.0",
+    "0.0previous token",
     "0.1",
     "ffn 0",
     "1.0",
@@ -24,6 +24,14 @@ test("edges are drawn as wide as their effect, and listed", async () => {
     "ffn 1",
     "logits",
   ]);
+  const [count, card] = ["#edges [aria-live]", "#edges .panel"].map((selector) => page.locator(selector).first());
+  const rule = "those whose effect, up or down, is at least 0.5 % of the logit difference";
+  assert.equal(await count.textContent(), `1 of 46 edges are drawn, ${rule}.`);
+  await page.locator('[data-choice="effect at least"]').selectOption("0");
+  assert.equal(await count.textContent(), "46 of 46 edges are drawn.");
+  assert.equal(await page.locator("#edges .edge").count(), 46);
+  const [inner, figure] = [await card.boundingBox(), await page.locator("#edges svg").boundingBox()];
+  assert.ok(inner.width - figure.width < 40, `${figure.width} of ${inner.width} pixels are drawn on`);
   const text = await page.locator("#edges").textContent();
   assert.match(text, /^Edges3 pairs of test sequences\..*Circuit: 1 of 46 edges keep 100\.0 % of the logit difference/s);
   const row = await page.locator("#edges tbody tr").first().locator("th, td").allTextContents();
