@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thimble/engine/attention_layer.h"
+#include "thimble/inspect/spectral.h"
 #include "thimble/train/generation.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
@@ -31,6 +32,10 @@ struct ForwardTrace {
   std::vector<double> probabilities;  // (R, V)
   // Attention weights after mask and softmax: for each attention layer (H, queries, keys).
   std::vector<double> attention;
+  // For each attention layer (H, keys): the length of a key's value after the output projection of the head, the f(x) of
+  // Kobayashi et al. 2020, without the bias of that projection; of inspect() and trace_input() alone, and not of a recurrent
+  // model.
+  std::vector<DoubleMatrix> value_norms{};
   // Predictions of the logit lens and their probabilities, (depths of lens_names() - 1, R); of the user's
   // input alone. The last depth is the model's own.
   std::vector<std::int32_t> lens_predictions;
@@ -93,7 +98,8 @@ std::int64_t readable(const ModelSource& model, Split split, std::int64_t count)
 // unknown targets, a missing source, and `guessed` where it is not stated are left out.
 Json sequence_json(const ForwardTrace&, const Names&);
 
-// Returns sequence_json with "attention" [layer][head][query][key], layers as in attention_layers().
+// Returns sequence_json with "attention" [layer][head][query][key] and, where there are any, "value_norms"
+// [layer][head][key], layers as in attention_layers().
 Json example_json(const ForwardTrace&, const ModelConfig&, const Names&);
 
 // Returns example_json with "vocabulary", "probabilities" (R, V), "logits" (R, V), "logit_lens" [{"after",

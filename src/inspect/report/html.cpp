@@ -109,8 +109,11 @@ Json packed_report(const InspectReport& report, const ForwardTrace* own) {
   for (const ForwardTrace* trace : traces) numbers += trace->attention.size();
   const std::size_t width = numbers * 2 / 3 * 4 <= kTwoByteBudget ? 2 : 1;
   Json& examples = json["examples"] = Json::array();
-  for (const ForwardTrace* trace : traces)
+  for (const ForwardTrace* trace : traces) {
     examples.push_back(page::packed_trace(*trace, report.config.model, report.tokens, width));
+    for (const DoubleMatrix& norms : trace->value_norms)
+      examples.back()["value_norms"].push_back(packed_matrix(norms));
+  }
   if (own != nullptr) examples[0].update({{"own", true}, {"finished", own->finished}});
   if (Json series = packed_series(report.series, report); !series.is_null())
     json["series"] = std::move(series);

@@ -94,7 +94,7 @@ InspectReport run_inspection<Real>(const ModelSource& model, const InspectOption
   CircuitObserver circuit_observer(evaluator);
   TraceObserver examples(
       evaluator.model(), evaluator.dataset(), options.examples,
-      [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false);
+      [&](const ForwardTrace& trace) { report.examples.push_back(trace); }, false, true);
   PositionLosses losses(report.length, evaluator.dataset().vocabulary());
   Combined observers{&trained, &circuit_observer, &examples};
   Combined with_losses{&observers, &losses};

@@ -4,6 +4,7 @@
 #include "inspect/trace/trace_observer.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/lens_names.h"
+#include "thimble/inspect/position_means.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/config/with_precision.h"
@@ -239,6 +240,8 @@ Json example_json(const ForwardTrace& trace, const ModelConfig& model, const Nam
   Json json = sequence_json(trace, names);
   Json& attention = json["attention"] = Json::array();
   for (auto [shape, values] : trace.by_layer(model)) attention.push_back(nested(values, shape));
+  for (const DoubleMatrix& norms : trace.value_norms)
+    json["value_norms"].push_back(map_json(norms.values, norms.cols));
   return json;
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "engine/core/portable_math.h"
 #include "engine/model/finite.h"
 #include "inspect/circuits/logit_lens.h"
+#include "inspect/circuits/weights.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/train/run.h"
 
@@ -24,8 +26,11 @@ void TraceObserver::begin(const Chunk& chunk) {
     if (batch_->source_length > 0)
       std::ranges::copy(batch_->source_of(sequence), std::back_inserter(traces_[b].source));
     std::int64_t weights = 0;
-    for (const AttentionLayer& layer : layers_)
+    for (const AttentionLayer& layer : layers_) {
       weights += layer.heads * traces_[b].queries(layer) * traces_[b].keys(layer);
+      if (has_values_ && model_.attention(layer) != nullptr)
+        traces_[b].value_norms.emplace_back(layer.heads, traces_[b].keys(layer));
+    }
     traces_[b].attention.reserve(static_cast<std::size_t>(weights));
   }
 }
@@ -33,6 +38,8 @@ void TraceObserver::begin(const Chunk& chunk) {
 void TraceObserver::observe(Site site, const Shape& shape, ConstMatrixView value) {
   if (const auto whole = whole_.observe(site, shape, value))
     add_attention(layers_[whole->layer], whole->weights, whole->shape);
+  if (has_values_ && (site.kind == SiteKind::projections || site.kind == SiteKind::cross_keys_values))
+    add_value_norms(static_cast<std::size_t>(site.layer), value);
   if (site.kind == SiteKind::logits) add_predictions(value);
 }
 
@@ -48,6 +55,27 @@ void TraceObserver::add_attention(const AttentionLayer& layer, ConstMatrixView w
     for (std::int64_t row = 0; row < rows; ++row) {
       const Real* from = weights.row(static_cast<std::int64_t>(b) * rows + row);
       if (row % queries < used_queries) attention.insert(attention.end(), from, from + used_keys);
+    }
+  }
+}
+
+// projected (B keys, any + KV Dv), values last
+void TraceObserver::add_value_norms(std::size_t layer, ConstMatrixView projected) {
+  const MultiHeadAttention& attention = *model_.attention(layers_[layer]);
+  const AttentionSizes& sizes = attention.sizes;
+  const std::int64_t first = projected.cols - sizes.kv_heads * sizes.d_value;
+  const std::int64_t keys = projected.rows / batch_->sequences;
+  for (std::int64_t h = 0; h < sizes.heads; ++h) {
+    const DoubleMatrix output = transposed(in_double(attention.head(model_.parameters(), h).output));
+    const std::int64_t column = first + h / sizes.heads_per_kv_head() * sizes.d_value;
+    const ConstMatrixView values = projected.column_block(column, sizes.d_value);
+    for (std::size_t b = 0; b < traces_.size(); ++b) {
+      DoubleMatrix& norms = traces_[b].value_norms[layer];
+      const auto row = static_cast<std::int64_t>(b) * keys;
+      const DoubleMatrix added = matmul(in_double(values.row_block(row, norms.cols)), output);
+      for (std::int64_t k = 0; k < norms.cols; ++k)
+        norms(h, k) =
+            std::sqrt(std::inner_product(added.row(k), added.row(k) + added.cols, added.row(k), 0.0));
     }
   }
 }
@@ -121,7 +149,7 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   batch.lengths = length_of(batch.tokens);
   ForwardTrace trace;
   TraceObserver hooks(
-      network, dataset, 1, [&](const ForwardTrace& visited) { trace = visited; }, true);
+      network, dataset, 1, [&](const ForwardTrace& visited) { trace = visited; }, true, true);
   Tape tape(Tape::Mode::inference);
   tape.bind(network.parameters(), {});
   hooks.begin(chunk);

@@ -14,18 +14,21 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 
 // Calls visit(trace) for each of the first `count` sequences, in order, during passes over all positions. Traces
-// have logits and probabilities if `has_logits`.
+// have logits and probabilities if `has_logits`, and the norms of values if `has_values`.
 class TraceObserver : public ChunkHooks {
  public:
   using Visit = std::function<void(const ForwardTrace&)>;
 
-  TraceObserver(const Model& model, const Dataset& data, std::int64_t count, Visit visit, bool has_logits)
-      : layers_(model.attention_layers()),
+  TraceObserver(const Model& model, const Dataset& data, std::int64_t count, Visit visit, bool has_logits,
+                bool has_values = false)
+      : model_(model),
+        layers_(model.attention_layers()),
         data_(data),
         whole_(layers_),
         count_(count),
         visit_(std::move(visit)),
-        has_logits_(has_logits) {}
+        has_logits_(has_logits),
+        has_values_(has_values) {}
 
   void begin(const Chunk& chunk) override;
   bool may_replace(Site) const override { return false; }
@@ -34,14 +37,16 @@ class TraceObserver : public ChunkHooks {
 
  private:
   void add_attention(const AttentionLayer&, ConstMatrixView weights, const Shape& shape);
+  void add_value_norms(std::size_t layer, ConstMatrixView projected);
   void add_predictions(ConstMatrixView logits);
 
+  const Model& model_;
   const std::span<const AttentionLayer> layers_;
   const Dataset& data_;
   WholeWeights whole_;
   const std::int64_t count_;
   const Visit visit_;
-  const bool has_logits_;
+  const bool has_logits_, has_values_;
   const Batch* batch_ = nullptr;
   std::vector<ForwardTrace> traces_;  // by sequence of the chunk
 };

@@ -13,7 +13,7 @@ const report = JSON.parse(document.getElementById("report").textContent, (_, val
 );
 
 // `beside` is the head to compare with, or null; `source` is "example", "mean" or "mean-end" (over sequences, positions from the start or the end); `full` is the weight
-// that gets the full color.
+// that gets the full color; `byValues` weights attention by values.
 const state = {
   head: 0,
   beside: null,
@@ -24,6 +24,7 @@ const state = {
   samples: 0,
   query: 0,
   full: 1,
+  byValues: false,
   theme: "light",
 };
 const subscribers = [];
@@ -235,7 +236,22 @@ const ownInputs = report.examples?.[0]?.own ? 1 : 0; // the user's own sequence 
 const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
 const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
 // Returns the title of the maps of heads of a layer.
-const shownName = (layer) => (isMean() ? meanName(layer) : exampleName(state.example));
+const shownName = (layer) => (isMean() ? meanName(layer) : exampleName(state.example)) + (isWeighted() ? ", weighted by values" : "");
+
+const isWeighted = () => state.byValues && !isMean() && Boolean(example().value_norms);
+
+// Returns the map with each weight times the length of what the head adds for its key, and rows that again sum to 1: Kobayashi
+// et al. 2020. `packed` has the lengths (heads, keys).
+function weightedByValues(map, packed, head) {
+  const { numbers, step } = unpack(packed);
+  const lengths = map.columnLabels.map((_, c) => numbers[head * map.columns + c] * step);
+  const part = (r, c) => map.at(r, c) * lengths[c];
+  const sums = map.rowLabels.map((_, r) => lengths.reduce((sum, _, c) => sum + part(r, c), 0));
+  const at = (r, c) => (map.at(r, c) === null ? null : part(r, c) / (sums[r] || 1));
+  // Rounded weights and lengths move a part and the sum of its row.
+  const error = lengths.reduce((sum, length) => sum + map.step * length, step);
+  return { ...map, what: "weighted by values", at, step: Math.min(1, (2 * error) / (Math.min(...sums) || 1)) };
+}
 
 // Returns the attention of a head in the selected example, or its mean.
 function attention(headIndex) {
@@ -243,5 +259,6 @@ function attention(headIndex) {
   const { queries, keys, causal } = attentionLayer(head.layer);
   if (isMean()) return meanOf(head, "mean_weights", head.layer);
   const e = example();
-  return mapOf(e.attention[head.layer], head.head, e[queries], e[keys], causal);
+  const map = mapOf(e.attention[head.layer], head.head, e[queries], e[keys], causal);
+  return isWeighted() ? weightedByValues(map, e.value_norms[head.layer], head.head) : map;
 }

@@ -14,7 +14,7 @@ function headMap(key, name) {
   const sentence = element("p", { class: "sentence" });
   const large = largeMap(name, describeWeight, (row) => update({ query: row }));
   const node = element("div", { class: "panel" }, title, large.node, sentence);
-  subscribe([key, "source", "example", "query", "full", "theme"], () => {
+  subscribe([key, "source", "example", "byValues", "query", "full", "theme"], () => {
     node.hidden = state[key] === null;
     if (node.hidden) return;
     const h = report.heads[state[key]];

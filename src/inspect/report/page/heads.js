@@ -19,7 +19,10 @@ function choices() {
   const full = choice("full color at", weights, state.full, (value) => update({ full: Number(value) }));
   const choose = (value) => update({ beside: value === "" ? null : Number(value) });
   const beside = choice("compare with", [["", "no head"], ...others], "", choose);
+  const values = element("input", { type: "checkbox", change: () => update({ byValues: values.checked }) });
+  const weighted = element("label", { "data-choice": "weighted by values" }, values, element("span", {}, "weighted by values"));
   subscribe(["source", "example", "beside"], () => {
+    weighted.hidden = isMean() || !example().value_norms;
     source.lastChild.value = state.source;
     pick.lastChild.value = state.example;
     beside.lastChild.value = state.beside ?? "";
@@ -31,6 +34,7 @@ function choices() {
     examples.length ? element("span", { class: "stepper" }, pick, stepButtons("example", step)) : null,
     others.length > 1 ? beside : null,
     full,
+    weighted,
   );
 }
 
@@ -50,7 +54,9 @@ function headGrid() {
     (h) => [element("b", {}, shortName(h)), element("em", {}, labelShown(h))],
     (index, event) => update(event.type === "click" && event.shiftKey ? { beside: index } : { head: index }),
   );
-  subscribe(["source", "example", "full", "theme"], () => tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))));
+  subscribe(["source", "example", "byValues", "full", "theme"], () =>
+    tiles.forEach(({ canvas }, index) => thumbnail(canvas, attention(index))),
+  );
   subscribe(["beside"], () => tiles.forEach(({ button }, index) => button.classList.toggle("beside", index === state.beside)));
   const compare = tiles.length > 1 ? " Shift-click a head to compare it with the selected one." : "";
   return panel("All heads", grid, note(`Rows are queries, columns are keys.${compare}`));

@@ -111,6 +111,7 @@ function legend(map) {
     "div",
     { class: "legend" },
     element("div", {}, ramp, element("div", { class: "ends" }, ends)),
+    map.what ? element("span", {}, map.what) : null,
     map.causal ? sample("masked", "masked key") : null,
     map.hasNone ? sample("none", "no sequence") : null,
     map.hasFew ? sample("few", `fewer than ${kFewSequences} sequences`) : null,

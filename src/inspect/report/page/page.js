@@ -29,7 +29,19 @@ function heads() {
   const e = report.examples?.[0];
   const words = (tokens) => tokens.flatMap((token) => [word(token), " "]);
   const own = ownInputs ? element("p", { class: "lead" }, "Your input ", words(e.source ?? e.tokens), "→ ", words(e.predictions)) : null;
-  return section("heads", "What the heads do", null, own, lead(), summaries(), explorer(), choices(), meansNote(), scoresPanel());
+  return section(
+    "heads",
+    "What the heads do",
+    null,
+    own,
+    lead(),
+    summaries(),
+    explorer(),
+    choices(),
+    valuesNote(),
+    meansNote(),
+    scoresPanel(),
+  );
 }
 
 // Returns sections behind one line, which opens for a link to one of them.

@@ -72,7 +72,7 @@ function tokenView() {
     });
     queries.replaceChildren(...chips);
   });
-  subscribe(["head", "source", "example", "query", "full", "theme"], () => {
+  subscribe(["head", "source", "example", "byValues", "query", "full", "theme"], () => {
     const map = attention(state.head);
     const at = attentionLayer(report.heads[state.head].layer);
     const query = Math.min(state.query, map.rows - 1);
@@ -85,6 +85,7 @@ function tokenView() {
       word(map.rowLabels[query]),
       " attends to",
       at.queries === at.keys ? "" : ", in the source",
+      isWeighted() ? ", weighted by values" : "",
       map.causal ? " (hatched: masked)" : "",
     );
     const chips = map.columnLabels.map((token, c) => {

@@ -47,4 +47,4 @@ longer=("${short[0]}" train.steps=1000 train.evaluate_every=20 data.validation=5
 printf 'config: %s\ngrid: {model.heads: [1, 2], train.optimizer.lr: [1e-3, 5e-3, 2e-2]}\nseeds: [7, 8]\n' "${short[0]}" \
   >"$directory/sweep.yaml"
 "$thimble" sweep "$directory/sweep.yaml" "${short[@]:1}" --out "$directory/runs/sweep" --html "$directory/sweep.html" --quiet
-for tests in answer page means patching compare series; do node "$here/${tests}_test.mjs" "$directory" "$chromium"; done
+for tests in answer page means values patching compare series; do node "$here/${tests}_test.mjs" "$directory" "$chromium"; done
