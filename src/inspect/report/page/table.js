@@ -110,7 +110,7 @@ function headTable() {
   return section(
     "table",
     "Heads",
-    `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of more than ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head below.`,
+    `What each head attends to, and what ablating it costs (accuracy in points). Labels count effects of more than ${smallestEffect()}, corrected for the number of heads (Holm); intervals are not corrected. The mark on a bar is the chance level. Select a row to show the head above.`,
     scrollingTable("Table of heads", null, headings, rows),
   );
 }

@@ -78,6 +78,20 @@ test("the table sorts", async () => {
     assert.deepEqual(await values(name), sorted(await values(name), 1));
   }
   assert.equal(await page.locator('#table [aria-sort="ascending"]').count(), 1);
+  for (const [name, cells] of [
+    ["head", "th"],
+    ["label", ".claim"],
+  ]) {
+    await column(name).getByRole("button").click();
+    const words = await page.locator(`#table tbody ${cells}`).allTextContents();
+    assert.deepEqual(words, words.toSorted(), `not in the order of ${name}`);
+  }
+  // A phone has room for one score and one effect.
+  await page.setViewportSize({ width: 390, height: 800 });
+  const shown = await page.locator("#table thead th:visible").allTextContents();
+  const scores = await page.evaluate(() => Object.values(kTargets).map(([title]) => title));
+  assert.deepEqual([shown[0], shown[1], shown[3], shown.length], ["head", "label", "Δ accuracy", 4]);
+  assert.ok(scores.includes(shown[2]), shown[2]);
   await closed(page);
 });
 
