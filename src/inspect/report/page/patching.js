@@ -119,7 +119,7 @@ function edgePanel(all, size) {
   const shown = () => all.filter((edge) => size(edge) >= state.leastEffect);
   const draw = () => host.clientWidth && host.replaceChildren(edgeGraph(shown(), senders, host.clientWidth));
   const shareOf = (least) => (least ? `${100 * least} %` : "0 %, all edges");
-  const few = (least) => all.filter((edge) => size(edge) >= least).length <= kFewEdges;
+  const few = (least) => least > 0 && all.filter((edge) => size(edge) >= least).length <= kFewEdges;
   state.leastEffect = kLeastEffects.find(few) ?? kLeastEffects.at(-1);
   const options = kLeastEffects.map((least) => [least, shareOf(least)]);
   const list = choice("effect at least", options, state.leastEffect, (value) => update({ leastEffect: Number(value) }));
