@@ -59,10 +59,10 @@ class Run:
 
     @property
     def path(self) -> pathlib.Path:
-        """The file of the checkpoint: the final one, or else that of the last step, or else the best."""
-        files = self._files()
+        """The file of the checkpoint: that of the result, or else the final one, that of the last step, or the best."""
+        files, result = self._files(), self._summary().get("result", "final")
         steps = [name for name in files if isinstance(name, int)]
-        wanted = [self.checkpoint] if self.checkpoint is not None else ["final", *steps[-1:], "best"]
+        wanted = [self.checkpoint] if self.checkpoint is not None else [result, "final", *steps[-1:], "best"]
         found = [files[name] for name in wanted if name in files]
         if not found:
             raise FileNotFoundError(f"{self.directory}: has no checkpoint {' or '.join(map(str, wanted))}")
@@ -70,13 +70,17 @@ class Run:
 
     @property
     def result(self) -> Dict[str, Any]:
-        """The results at the end of training: steps, loss and accuracy of each split, {} while it is not over; of another
-        checkpoint what was measured at its step."""
-        if self.checkpoint not in (None, "final"):
+        """The results of training: steps, loss and accuracy of each split, {} while it is not over; of another checkpoint
+        than that of the result what was measured at its step."""
+        summary = self._summary()
+        if self.checkpoint not in (None, summary.get("result", "final")):
             file = self._files().get(self.checkpoint)  # type: ignore[arg-type]
             step = _step(file) if file else None
             rows = {row["split"]: row for row in _rows(self.directory / "metrics.jsonl") if row.get("step") == step}
             return {"steps": step, **{split: rows[split] for split in _SPLITS if split in rows}} if file else {}
+        return summary
+
+    def _summary(self) -> Dict[str, Any]:
         path = self.directory / "summary.json"
         return json.loads(path.read_text("utf-8")) if path.exists() else {}
 

@@ -88,9 +88,16 @@ struct TrainResult {
   std::optional<EvalResult> validation, test;
   std::int64_t best_step = 0;  // of the lowest validation loss; 0 without validation
   double best_loss = 0;
+  // What the last step measured, where validation, test and weights_hash are those of the best checkpoint: with
+  // train.patience in a run directory, if that is not the last.
+  struct Final {
+    std::optional<EvalResult> validation, test;
+    std::string weights_hash;
+  };
+  std::optional<Final> final{};
   // How sequences of a split coincide with training, if the splits are not disjoint.
   Coincidences shared_validation, shared_test;
-  std::string weights_hash;  // XXH3-64 of the final parameters
+  std::string weights_hash;  // XXH3-64 of the parameters
   // "fused" or "separate", see engine/kernels/arithmetic.h, or "openblas"; of several parts all, with commas.
   std::string arithmetic;
   std::int64_t parameters = 0;

@@ -75,7 +75,7 @@ class RunDirectory {
   // Returns the record in data.json. Throws CheckpointError if there is none.
   const DataRecord& data() const;
 
-  // Opens the newest checkpoint, or the one named: "best", "final" or a step, and compares it with config.yaml and
+  // Opens the checkpoint of the result, or the newest while there is none, or the one named: "best", "final" or a step, and compares it with config.yaml and
   // data.json. Adds what else to know to `remarks`. The newest is the final one, or else that of the last step, or else
   // the best. Throws CheckpointError when there is none, or it is damaged or not what its name says, and ConfigError,
   // with both values, when it was trained with another config or other data. Keys that may change on resuming may
@@ -88,6 +88,8 @@ class RunDirectory {
 
   // Returns whether summary.json is there.
   bool has_summary() const;
+  // Returns whether the summary says that the result of the run is its best checkpoint.
+  bool has_best_result() const;
   // Returns summary.json; null if it is not there, or, with a remark, if it is damaged, or is of another run or, unless
   // "", of other weights.
   Json summary(const std::string& run, const std::string& weights_hash,

@@ -39,7 +39,7 @@ void ModelArguments::add_to(Command& command, const std::string& subject_name,
   Option& argument = command.add_option("RUN", run, "Run directory").value_name("", Value::run);
   if (!subject_name.empty()) command.add_option(subject_name, subject, subject_help);
   command.group("Model");
-  command.add_option("--checkpoint", checkpoint, "best, final, a step or a file (default: the newest)")
+  command.add_option("--checkpoint", checkpoint, "best, final, a step or a file (default: of the result)")
       .value_name("NAME");
   argument.replaced_by(
       command.add_option("--weights", weights, "Weights in a safetensors file, instead of RUN")

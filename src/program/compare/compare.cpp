@@ -80,7 +80,7 @@ RecordedRun read_run(const RunDirectory& directory, const Checkpoint& newest,
   run.identity = newest.state.run;
   run.config = flat(to_json(newest.config));
   add_data(directory.data(), run);
-  const bool has_ended = ending(newest.state, newest.config.train).has_value();
+  const bool has_ended = ending(newest.state, newest.config.train) || directory.has_best_result();
   run.result = directory.summary(run.identity, has_ended ? newest.weights_hash() : "", remarks);
   for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
     if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));

@@ -16,6 +16,7 @@
 #include "train/files/text/format.h"
 #include "train/files/text/text.h"
 #include "train/runs/run_layout.h"
+#include "train/runs/step_set.h"
 
 namespace thimble {
 
@@ -26,6 +27,7 @@ struct RunDirectory::Texts {
   std::optional<std::string> config;
   std::optional<Json> data_json;
   std::optional<DataRecord> data;
+  std::optional<bool> has_best_result;
 };
 
 namespace {
@@ -40,13 +42,19 @@ std::string checkpoint_names(const fs::path& run) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Returns a text of a summary; "" where it has none, is damaged or missing.
+std::string text_in(const fs::path& summary, const char* key) {
+  try {
+    return read_json(summary).at(key).get<std::string>();
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 // Returns "version 0.3.0" of the program that wrote a summary, or "another version" if it does not say so.
 std::string writer_of(const fs::path& summary) {
-  try {
-    return "version " + read_json(summary).at("version").get<std::string>();
-  } catch (const std::exception&) {
-    return "another version";
-  }
+  const std::string version = text_in(summary, "version");
+  return version.empty() ? "another version" : "version " + version;
 }
 
 // Throws unless the checkpoint is what its name says.
@@ -64,26 +72,6 @@ void require_name(const Checkpoint& checkpoint) {
   check(name != kFinal || ending(state, checkpoint.config.train),
         fmt::format(", at which training to step {} has not ended", checkpoint.config.train.steps));
 }
-
-// A set of steps, as ranges: a log has most steps in a row.
-class StepSet {
- public:
-  // Returns whether the step, 0 or more, was not there.
-  bool insert(std::int64_t step) {
-    const auto next = ranges_.upper_bound(step);
-    auto at = next == ranges_.begin() ? ranges_.end() : std::prev(next);
-    if (at != ranges_.end() && at->second >= step) return false;
-    if (at == ranges_.end() || at->second != step - 1) at = ranges_.emplace_hint(next, step, step);
-    at->second = step;
-    if (next == ranges_.end() || next->first - 1 != step) return true;
-    at->second = next->second;
-    ranges_.erase(next);
-    return true;
-  }
-
- private:
-  std::map<std::int64_t, std::int64_t> ranges_;  // first and last
-};
 
 bool is_readable(const Json& format) { return format == kRunFormat || format == kRunFormat3; }
 
@@ -217,7 +205,7 @@ fs::path RunDirectory::checkpoint_path(const std::string& name) const {
   if (name.empty()) {
     const std::vector<fs::path> files = checkpoint_files(path_);
     require<CheckpointError>(!files.empty(), "{}: the run has no checkpoint yet", path_.string());
-    return files.front();
+    return has_best_result() && files.back().filename() == kBest ? files.back() : files.front();
   }
   const bool is_word = name == "best" || name == "final";
   fs::path path = path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
@@ -237,10 +225,12 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
       try {
         Checkpoint checkpoint = open_checkpoint(path);
         std::ranges::move(require_own(checkpoint, true), std::back_inserter(remarks));
-        if (name.empty() && path.filename() != kFinal && has_ended)
+        if (const std::string wanted = has_best_result() ? kBest : kFinal;
+            name.empty() && path.filename() != wanted && has_ended)
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
-                                        (path_ / kRunCheckpoints / kFinal).string(), checkpoint.state.step));
-        if (const fs::path newest = checkpoint_path(""); path.filename() == kBest && path != newest)
+                                        (path_ / kRunCheckpoints / wanted).string(), checkpoint.state.step));
+        if (const fs::path newest = checkpoint_files(path_).front();
+            path.filename() == kBest && path != newest)
           if (std::string why = other_best(path, checkpoint.state, header_state(newest)); !why.empty())
             remarks.push_back(std::move(why));
         if (!fs::exists(config_path()))
@@ -297,6 +287,12 @@ std::map<std::int64_t, std::shared_ptr<const SafetensorsFile>> RunDirectory::ser
 }
 
 bool RunDirectory::has_summary() const { return fs::exists(path_ / kRunSummary); }
+
+bool RunDirectory::has_best_result() const {
+  std::optional<bool>& known = texts().has_best_result;
+  if (!known) known = text_in(path_ / kRunSummary, "result") == "best";
+  return *known;
+}
 
 Json RunDirectory::summary(const std::string& run, const std::string& weights_hash,
                            std::vector<std::string>& remarks) const {

@@ -177,7 +177,7 @@ void RunWriter::check_summary() {
       return summary.is_object() && summary.value(key, Json()) == value;
     };
     require_own(is("run", identity_), file);
-    is_complete_ = ended() && is("weights_hash", newest_->weights_hash());
+    is_complete_ = ended() && summary.value("final", summary).at("weights_hash") == newest_->weights_hash();
   } catch (const Json::exception&) {
     // One that is damaged is written again.
   }

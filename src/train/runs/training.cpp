@@ -248,10 +248,37 @@ TrainResult TrainingRun::finish(Stopped stopped) {
     metrics("test", to_json(*done.test));
   }
   done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
+  if (load_best()) {
+    done.final = {done.validation, done.test, done.weights_hash};
+    done.validation = trainer_.evaluate(Split::validation);
+    if (done.test) done.test = trainer_.evaluate(Split::test);
+    done.weights_hash = trainer_.model().parameters().hash();
+  }
   done.seconds = seconds();
   if (ranks_.rank() == 0) add_references(done);
   if (writer_) writer_->finish(done);
   return done;
+}
+
+bool TrainingRun::load_best() {
+  const bool is_another =
+      config_.train.patience > 0 && state_.best_step > 0 && state_.best_step < state_.step;
+  bool is_there = false;
+  try {
+    if (writer_ && is_another) {
+      std::vector<std::string> ignored;  // which resuming remarks
+      const Checkpoint best = directory_.checkpoint("best", ignored);
+      require<CheckpointError>(best.state.step == state_.best_step, "{}: holds step {}, not {}",
+                               best.file->path(), best.state.step, state_.best_step);
+      load_checkpoint(*best.file, trainer_.model().parameters(), trainer_.optimizer());
+      is_there = true;
+    }
+  } catch (const Error& e) {
+    observer_.on_remark(fmt::format("{}; the result of the run is that of its last step", e.what()));
+  }
+  if (!ranks_.any(is_there)) return false;
+  trainer_.distribute_state();
+  return true;
 }
 
 void TrainingRun::add_references(TrainResult& done) const {

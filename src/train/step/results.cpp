@@ -55,14 +55,24 @@ Json to_json(const EvalResult& r) {
 
 Json to_json(const TrainResult& r) {
   Json json{{"steps", r.steps}, {"stopped", stopped_name(r.stopped)}, {"train", to_json(r.train)}};
-  if (r.validation) json["validation"] = to_json(*r.validation);
-  if (r.test) json["test"] = to_json(*r.test);
+  const auto add = [](Json& to, const std::optional<EvalResult>& validation,
+                      const std::optional<EvalResult>& test, const std::string& hash) {
+    if (validation) to["validation"] = to_json(*validation);
+    if (test) to["test"] = to_json(*test);
+    to["weights_hash"] = hash;
+  };
+  add(json, r.validation, r.test, r.weights_hash);
+  json["result"] = r.final ? "best" : "final";
   if (r.best_step > 0) json["best"] = {{"step", r.best_step}, {"loss", r.best_loss}};
+  if (r.final) {
+    add(json["best"], r.validation, r.test, r.weights_hash);
+    json["final"] = {{"step", r.steps}};
+    add(json["final"], r.final->validation, r.final->test, r.final->weights_hash);
+  }
   if (r.target_missed) json["target_missed"] = true;
   if (const std::int64_t validation = r.shared_validation.total(), test = r.shared_test.total();
       validation + test > 0)
     json["shared_with_training"] = {{"validation", validation}, {"test", test}};
-  json["weights_hash"] = r.weights_hash;
   json["arithmetic"] = r.arithmetic;
   json["parameters"] = r.parameters;
   json["version"] = version();

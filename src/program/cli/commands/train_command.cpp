@@ -33,6 +33,9 @@ int report(const TrainResult& result, const Config& config, const TrainArguments
     if (result.stopped == Stopped::at_target) print_out("target reached at step {}\n", result.steps);
     if (result.stopped == Stopped::out_of_patience)
       print_out("early stopping: no better validation loss since step {}\n", result.best_step);
+    if (result.final)
+      print_out("best step {}: validation loss {:.4f}; the result is its checkpoint\n", result.best_step,
+                result.best_loss);
     if (result.validation) print_out("{}\n", describe("validation", *result.validation, config));
     if (result.test) print_out("{}\n", describe("test", *result.test, config));
     if (const auto& last = result.test ? result.test : result.validation)
