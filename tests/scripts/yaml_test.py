@@ -13,6 +13,11 @@ import tempfile
 
 import yaml
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 thimble, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SMALL = ["train.steps=4", "train.schedule.warmup=0", "train.evaluate_every=0", "train.batch=8", "data.train=64",
          "data.validation=8", "data.test=8", "train.optimizer.lr=3e-5"]
@@ -79,11 +84,14 @@ def require_refused(text):
 def shipped(work):
     files = sorted((source / "configs").rglob("*.yaml"))
     assert len(files) > 40
+    schema = json.loads(run("config", "schema"))
     for file in files:
         require_meant(file, file.read_text())
         if file.parent.name in ("configs", "bench", "controls"):
             shown = run("config", "show", file, "--json", work / "shown.json")
             require_same(f"config show {file}", shown, json.loads((work / "shown.json").read_text()))
+            for values in (file.read_text(), shown) if jsonschema else ():
+                jsonschema.validate(yaml.safe_load(values), schema)
     for page in [source / "README.md", *sorted((source / "docs").glob("*.md"))]:
         for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
             require_meant(page, block)

@@ -1,9 +1,4 @@
 // The file as a whole: text, YAML syntax, reading, the order of the report.
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
-
 #include <fstream>
 
 #include "catch.h"
@@ -14,50 +9,26 @@
 
 using namespace thimble;
 
-namespace {
-
-// A file that is removed with the object.
-struct TemporaryFile {
-  explicit TemporaryFile(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  ~TemporaryFile() { std::filesystem::remove(path); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  std::string path =
-      std::filesystem::temp_directory_path() / ("thimble_config_" + std::to_string(::getpid()) + ".yaml");
-};
-
-}  // namespace
-
 TEST_CASE("a config is read from a file and named in its problems", "[config]") {
-  const TemporaryFile file("train: {steps: 7}\n");
-  CHECK(load_config(file.path).train.steps == 7);
-  CHECK(load_config(file.path, {"train.steps=8"}).train.steps == 8);
-  CHECK_THROWS_WITH(load_config(file.path, {"train.steps=x"}),
-                    StartsWith(file.path + ": 1 problem\ncommand line: "));
+  const TemporaryDirectory folder;
+  const std::string file = folder / "t.yaml";
+  std::ofstream(file) << "train: {steps: 7}\n";
+  CHECK(load_config(file).train.steps == 7);
+  CHECK(load_config(file, {"train.steps=8"}).train.steps == 8);
+  CHECK_THROWS_WITH(load_config(file, {"train.steps=x"}), StartsWith(file + ": 1 problem\ncommand line: "));
 }
 
 TEST_CASE("a file that cannot be read is named with the reason", "[config]") {
   CHECK_THROWS_AS(load_config("/nonexistent/a.yaml"), ConfigError);
   CHECK_THROWS_WITH(load_config("/nonexistent/a.yaml"),
                     Equals("/nonexistent/a.yaml: cannot be read: No such file or directory"));
-  CHECK_THROWS_AS(load_config("/tmp"), ConfigError);
-  CHECK_THROWS_WITH(load_config("/tmp"), Equals("/tmp: cannot be read: Is a directory"));
   CHECK_THROWS_AS(load_config(""), ConfigError);
   CHECK_THROWS_WITH(load_config("/dev/zero"), Equals("/dev/zero: cannot be read: Is not a regular file"));
   const TemporaryDirectory folder;
-  const std::string pipe = folder / "pipe", loop = folder / "loop", secret = folder / "secret";
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(load_config(pipe), EndsWith("Is not a regular file"));
-  std::filesystem::create_symlink(loop, loop);
-  CHECK_THROWS_WITH(load_config(loop), EndsWith("cannot be read: Too many levels of symbolic links"));
-  std::ofstream(secret) << "{}";
-  std::filesystem::permissions(secret, std::filesystem::perms::none);
-  if (::geteuid() != 0)
-    CHECK_THROWS_WITH(load_config(secret), Equals(secret + ": cannot be read: Permission denied"));
-  const TemporaryFile huge(std::string((1 << 20) + 1, '#'));
-  CHECK_THROWS_AS(load_config(huge.path), ConfigError);
-  CHECK_THROWS_WITH(load_config(huge.path), EndsWith(": 1048577 bytes; 1048576 is the most"));
+  const std::string huge = folder / "huge";
+  std::ofstream(huge) << std::string((1 << 20) + 1, '#');
+  CHECK_THROWS_AS(load_config(huge), ConfigError);
+  CHECK_THROWS_WITH(load_config(huge), EndsWith(": 1048577 bytes; 1048576 is the most"));
 }
 
 TEST_CASE("an empty file is refused, an empty map is all defaults", "[config]") {
@@ -65,11 +36,8 @@ TEST_CASE("an empty file is refused, an empty map is all defaults", "[config]") 
   CHECK(to_yaml(parse_config("{}", "t.yaml")) == to_yaml(Config{}));
 }
 
-TEST_CASE("a file that is no map is refused", "[config]") { CHECK(place("\n- 1\n- 2\n") == "2:1"); }
-
-TEST_CASE("a second document is refused", "[config]") { CHECK(place(", task: {}\n") == "1:1"); }
-
 TEST_CASE("a syntax error is placed", "[config]") {
+  CHECK(place(", task: {}\n") == "1:1");
   CHECK(place("task: {name: copy\ndata: {train: 1}\n") == "2:5");
   CHECK(place("task: {}\nmodel: a: b\n") == "2:9");
   CHECK(place("task: *nowhere\n") == "1:7");

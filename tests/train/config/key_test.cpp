@@ -41,11 +41,6 @@ TEST_CASE("of several equal keys the nearest in the tree is suggested", "[config
   CHECK(suggestion("dropout: 0.1\n") == "model.dropout");
 }
 
-TEST_CASE("an unknown key that resembles none comes with the keys of its section", "[config]") {
-  CHECK_THAT(problem("train: {qqq: 3}\n").rule, EndsWith("checkpoint_series, log_heads"));
-  CHECK_THAT(problem("xyz: 1\n").rule, EndsWith("base, task, data, model, train"));
-}
-
 TEST_CASE("the very name in another section goes before a similar one in this", "[config]") {
   CHECK(suggestion("d_model: 8\n") == "model.d_model");
 }
@@ -65,17 +60,6 @@ TEST_CASE("names of other tools lead to the key that means the same", "[config]"
   for (const auto& [name, key] : names) {
     CHECK(suggestion(name + ": 1\n") == key);
     CHECK(suggestion("train: {" + name + ": 1}\n") == key);
-  }
-}
-
-TEST_CASE("a name of other tools without a counterpart comes with advice", "[config]") {
-  for (const auto& [name, key] : {std::pair{"epochs", "train.steps"},
-                                  {"device", "train.threads"},
-                                  {"vocab_size", "task.symbols"},
-                                  {"num_workers", "train.threads"},
-                                  {"resume", "--resume"}}) {
-    CHECK(suggestion(fmt::format("train: {{{}: 3}}\n", name)).empty());
-    CHECK_THAT(problem(fmt::format("{}: 3\n", name)).rule, ContainsSubstring(key));
   }
 }
 
