@@ -137,40 +137,6 @@ def check_rollout(report, attention, lengths):
     close(report["rollout_from_end"], mean_and_counts(maps, sizes, maps.shape[1:], True)[0], "rollout_from_end")
 
 
-def ratio(parts, labels):
-    """The ratio of sums and its standard error, of sequences that were drawn at random."""
-    mean, n = parts.sum() / labels.sum(), len(labels)
-    return mean, numpy.sqrt(((parts - mean * labels) ** 2).sum() * n / (n - 1)) / labels.sum()
-
-
-def check_evaluation(report, evaluated, sequences):
-    """Accuracy from the answers, the loss from evaluations of the first 1, 2, 3, ... sequences."""
-    labels, right = [], []
-    for example in report["examples"]:
-        answers = [(t, p) for t, p in zip(example["targets"], example["predictions"]) if t is not None]
-        labels.append(len(answers))
-        right.append(sum(t == p for t, p in answers))
-    labels, right = numpy.array(labels, dtype=float), numpy.array(right, dtype=float)
-    assert evaluated["sequences"] == len(labels) == report["sequences"] and evaluated["labels"] == labels.sum()
-    assert report["baseline"]["labels"] == labels.sum()
-    mean, error = ratio(right, labels)
-    close(evaluated["accuracy"], mean, "accuracy", 1e-12)
-    close(evaluated["accuracy_error"], error, "accuracy_error", 1e-12)
-    close(evaluated["sequence_accuracy"], (right == labels).mean(), "sequence_accuracy", 1e-12)
-    few, before, losses = 6, 0.0, []
-    for n in range(1, few + 1):
-        part = json.loads(run("eval", "run", "--split", "test", "--sequences", n, "--json", "-"))["test"]
-        assert part["labels"] == labels[:n].sum() and part["sequences"] == n
-        losses.append(part["loss"] * part["labels"] - before)
-        before += losses[-1]
-        if n == 1:
-            assert part["loss_error"] is None and part["accuracy_error"] is None and part["no_better_than_chance"] is None
-        else:
-            mean, error = ratio(numpy.array(losses), labels[:n])
-            close(part["loss"], mean, "loss", 1e-12)
-            close(part["loss_error"], error, f"loss_error of {n} sequences", 1e-4 * error)
-
-
 def check_encoder(mask):
     global causal
     causal = mask == "causal"
@@ -188,7 +154,6 @@ def check_encoder(mask):
         for head in range(3):
             check_scores(report["heads"][3 * layer + head]["scores"], attention[:, layer, head], lengths)
     check_rollout(report, attention, lengths)
-    check_evaluation(report, json.loads(run("eval", "run", "--split", "test", "--json", "-"))["test"], len(lengths))
     count = numpy.array(report["mean_counts"][0])
     sequences = f"mean of {count[count > 0].min()} to {count.max()} sequences"
     assert sequences.replace("mean of", "mean over") in " ".join(text.split())

@@ -197,6 +197,7 @@ TEST_CASE("a resumed run that ends at once is whole", "[train]") {
     CAPTURE(name);
     const fs::path run = directory / name;
     Config config = short_run_config(12);
+    if (name == std::string("patience")) config.train.optimizer.lr = 1e-30;
     train(config, {.directory = run.string(), .stop_after = 8});
     change(config);
     const TrainResult result = train(config, {.directory = run.string(), .resume = true});
@@ -210,6 +211,7 @@ TEST_CASE("a resumed run that ends at once is whole", "[train]") {
   };
   ends("steps", [](Config& config) { config.train.steps = 8; });
   ends("target", [](Config& config) { config.train.target.loss = 100; });
+  ends("patience", [](Config& config) { config.train.patience = 1; });
 }
 
 TEST_CASE("a resume that does nothing leaves a run that is whole", "[train]") {
