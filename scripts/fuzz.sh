@@ -38,9 +38,10 @@ status=0
 for target in "${targets[@]}"; do
   echo "fuzz: $target for $seconds s"
   mkdir -p "build/fuzz/corpus/$target"
+  [[ $target == config ]] && more=(configs/bench) || more=()
   if ! "build/fuzz/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=1024 \
     -timeout=20 -detect_leaks=1 -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
-    "build/fuzz/corpus/$target" "tests/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1; then
+    "build/fuzz/corpus/$target" "tests/fuzz/seeds/$target" "${more[@]}" >"build/fuzz/$target.log" 2>&1; then
     status=1
     tail -n 60 "build/fuzz/$target.log"
     echo "fuzz: $target: found something; the input is in build/fuzz/findings, make it a unit test"
