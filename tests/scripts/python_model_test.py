@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -302,59 +301,6 @@ def test_without_numpy():
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(source / "python")},
                          capture_output=True, text=True, check=True).stdout
     assert out == "arrays need numpy; install it: pip install numpy\n"
-
-
-# The program itself, byte by byte.
-
-
-def message(request, arrays=b"", **entries):
-    text = request if isinstance(request, str) else json.dumps(request)
-    header = json.dumps({"__metadata__": {"thimble": text}, **entries})
-    return struct.pack("<Q", len(header)) + header.encode() + arrays
-
-
-def served(content, *arguments):
-    """The replies to some bytes, the exit status and what was said."""
-    done = subprocess.run([thimble_program, "serve", "run", *arguments], input=content, capture_output=True,
-                          timeout=60, check=False)
-    replies, out = [], done.stdout
-    while out:
-        size = int.from_bytes(out[:8], "little")
-        header = json.loads(out[8:8 + size])
-        replies.append(json.loads(header.pop("__metadata__")["thimble"]))
-        out = out[8 + size + max((entry["data_offsets"][1] for entry in header.values()), default=0):]
-    return replies, done.returncode, done.stderr.decode()
-
-
-DESCRIBE = message({"do": "describe"})
-IDS = {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 8]}
-
-
-def test_the_end_of_input(run):
-    assert run and served(b"") == ([], 0, "")
-    replies, status, said = served(DESCRIBE + DESCRIBE)
-    assert [reply["ok"] for reply in replies] == [True, True] and (status, said) == (0, "")
-    replies, status, said = served(message({"do": "close"}) + DESCRIBE)
-    assert replies == [{"ok": True}] and (status, said) == (0, "")
-
-
-@pytest.mark.parametrize("content", [struct.pack("<Q", 2 ** 63), struct.pack("<Q", 2 ** 64 - 1), struct.pack("<Q", 10 ** 9),
-                                     struct.pack("<Q", 0), struct.pack("<Q", 1) + b"{", struct.pack("<Q", 4) + b"{]x}",
-                                     struct.pack("<Q", 2) + b"[]", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 1000,
-                                     struct.pack("<Q", 40) + b'{"ids": {"dtype": "I32", "shape": [1]}} '])
-def test_garbage_ends_with_a_reply(run, content):
-    replies, status, said = served(DESCRIBE + content + DESCRIBE)
-    assert [reply["ok"] for reply in replies] == [True, False] and status == 2, (replies, said)
-    assert replies[1]["error"]["message"] and set(replies[1]["error"]) == {"type", "message", "problems"}
-    assert said.startswith("thimble: ")
-
-
-def test_a_message_that_ends_early(run):
-    whole = message({"do": "forward"}, struct.pack("<ii", 1, 2), ids=IDS)
-    assert served(whole)[0][0]["ok"] is True
-    for length in (1, 7, 8, 9, 30, len(whole) - 9, len(whole) - 8, len(whole) - 1):
-        replies, status, said = served(whole[:length])
-        assert status == 2 and said.startswith("thimble: ") and [reply["ok"] for reply in replies] in ([], [False]), length
 
 
 if __name__ == "__main__":

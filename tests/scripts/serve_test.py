@@ -48,8 +48,7 @@ def answers(sent, status, *options):
     with open("sent", "rb") as file:
         said = subprocess.run([program, "serve", "run", *options], stdin=file, capture_output=True, timeout=60)
     assert said.returncode == status, (said.returncode, said.stderr, sent[:200])
-    if status == 0:
-        assert said.stderr == b"", said.stderr
+    assert said.stderr == b"" if status == 0 else said.stderr.startswith(b"thimble: "), said.stderr
     out, replies = said.stdout, []
     while out:
         size = struct.unpack("<Q", out[:8])[0]
@@ -98,9 +97,12 @@ assert said.returncode == 2 and not said.stdout and b"not a terminal" in said.st
 
 # Where the place of the next message is lost, the program says so and ends.
 for lost in [b"x", struct.pack("<Q", 0), struct.pack("<Q", 2 ** 63), good[:20], good[:-1], message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 64 - 50]}}, bytes(8)),
-             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 45]}}, bytes(8)), struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n"]:
+             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 2], "data_offsets": [0, 2 ** 45]}}, bytes(8)), struct.pack("<Q", 30) + b"x" * 30, b"GET / HTTP/1.1\r\n\r\n",
+             struct.pack("<Q", 2 ** 64 - 1), struct.pack("<Q", 10 ** 9), *(struct.pack("<Q", len(text)) + text for text in (b"{", b"{]x}", b"[]", b'{"ids": {"dtype": "I32", "shape": [1]}} ')),
+             b"\xff" * 1000, *(good[:size] for size in (1, 7, 8, 9, 30, -9, -8))]:
     replies = answers(good + lost, 2)
     assert [reply["ok"] for reply in replies] == [True, False], replies
+    assert replies[1]["error"]["message"] and set(replies[1]["error"]) == {"type", "message", "problems"}, replies
 
 # Random damage never hangs, kills or silences it.
 dice = random.Random(7)
