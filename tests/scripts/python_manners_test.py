@@ -14,25 +14,10 @@ import warnings
 
 import pytest
 
-thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "python"))
-os.environ["THIMBLE"] = thimble_program
-import thimble  # noqa: E402
+from package_under_test import folder, numpy, run, run_tests, SMALL, source, thimble, thimble_program
 from thimble import _arguments, _plots, _program  # noqa: E402
 
-numpy = pytest.importorskip("numpy")
-SMALL = {"train.steps": 40, "train.schedule.warmup": 0, "train.batch": 32, "data.train": 500, "data.validation": 50,
-         "data.test": 50}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def folder(tmp_path_factory):
-    os.chdir(tmp_path_factory.mktemp("manners"))
-
-
-@pytest.fixture(scope="module")
-def run(folder):
-    return thimble.train("reverse", {**SMALL, "model.heads": 2, "model.layers": 2}, out="runs/r2")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 LINES = ["analyzing heads: 5 %, 9 s left", "analyzing heads: 50 %, 5 s left", "thimble: a remark"]
@@ -56,8 +41,7 @@ def in_terminal(progress):
     """What a terminal gets of a call."""
     code = f"from thimble._program import call\ncall(['inspect'], progress={progress})"
     leader, follower = pty.openpty()
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], env={**os.environ, "PYTHONPATH": str(source / "python")},
-                   stderr=follower, check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], stderr=follower, check=True)
     os.close(follower)
     out = b""
     while True:
@@ -241,8 +225,7 @@ def test_what_is_not_installed_says_so(run):
         "for call in (lambda: run.attention('1 2'), lambda: run.model(), lambda: run.heads.frame(), lambda: run.plot(),\n" \
         "             lambda: run.heads[0].plot(), lambda: thimble.probe([], []), lambda: run._repr_html_()[0]): said(call)\n" \
         "print(type(run.metrics).__name__)"
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(source / "python")},
-                         capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     arrays = "arrays need numpy; install it: pip install numpy"
     plots = "plots need matplotlib; install it: pip install matplotlib"
     assert out.split("\n") == [arrays, arrays, "frames need pandas; install it: pip install pandas", plots, plots, arrays, "fine",
@@ -306,4 +289,4 @@ def test_hostile_tokens_stay_text():
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+    run_tests(__file__)

@@ -2,19 +2,12 @@
 Usage: python_model_arrays_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import json
-import os
-import pathlib
 import re
-import sys
 
 import pytest
 
-thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "python"))
-os.environ["THIMBLE"] = thimble_program
-import thimble  # noqa: E402
+from package_under_test import folder, Known, numpy, run_tests, source, thimble
 
-numpy = pytest.importorskip("numpy")
 QUICK = {"train.schedule.warmup": 0, "train.batch": 32}
 RUNS = {
     "reverse": ("reverse", {"train.steps": 40, "data.train": 500, "data.validation": 50, "data.test": 300,
@@ -31,21 +24,8 @@ KINDS = list(RUNS)
 LAST_Z = "blocks.1.attn.hook_z"
 
 
-class Known(dict):
-    """Makes what is asked for the first time."""
-
-    def __init__(self, make):
-        super().__init__()
-        self.make = make
-
-    def __missing__(self, key):
-        self[key] = self.make(key)
-        return self[key]
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    os.chdir(tmp_path_factory.mktemp("model"))
+def runs(folder):
     return Known(lambda kind: thimble.train(RUNS[kind][0], {**QUICK, **RUNS[kind][1]}, out=f"runs/{kind}"))
 
 
@@ -382,4 +362,4 @@ def test_one_thread_has_the_bits_of_many(runs, doubles):
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+    run_tests(__file__)

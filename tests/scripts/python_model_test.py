@@ -14,18 +14,13 @@ import threading
 
 import pytest
 
-thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "python"))
-os.environ["THIMBLE"] = thimble_program
-import thimble  # noqa: E402
+from package_under_test import folder, numpy, run_tests, thimble, thimble_program
 
-numpy = pytest.importorskip("numpy")
 LAST_Z = "blocks.1.attn.hook_z"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    os.chdir(tmp_path_factory.mktemp("process"))
+def run(folder):
     return thimble.train("reverse", {"train.steps": 40, "train.schedule.warmup": 0, "data.train": 500, "data.validation": 50,
                                      "data.test": 300, "model.heads": 2, "model.layers": 2}, out="run")
 
@@ -204,8 +199,7 @@ def test_no_process_is_left(run):
     code = f"import thimble, os, sys\nmodel = thimble.Run({str(run.directory)!r}).model()\nmodel(['1'])\n" \
         "print(model._server._process.process.pid, flush=True)\nif sys.argv[1:]: os.kill(os.getpid(), 9)"
     for arguments in ([], ["killed"]):
-        out = subprocess.run([sys.executable, "-W", "error", "-c", code, *arguments], capture_output=True, text=True,
-                             env={**os.environ, "PYTHONPATH": str(source / "python")}, check=False)
+        out = subprocess.run([sys.executable, "-W", "error", "-c", code, *arguments], capture_output=True, text=True, check=False)
         assert out.stderr == "", out.stderr
         deadline = threading.Event()
         for _ in range(100):
@@ -298,10 +292,9 @@ def test_weights_with_a_config(run, model):
 def test_without_numpy():
     code = "import sys\nsys.modules['numpy'] = None\nimport thimble\ntry: thimble.Model([])\n" \
         "except ImportError as error: print(error)"
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(source / "python")},
-                         capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out == "arrays need numpy; install it: pip install numpy\n"
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+    run_tests(__file__)

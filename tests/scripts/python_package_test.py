@@ -17,26 +17,11 @@ import types
 
 import pytest
 
-thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "python"))
-os.environ["THIMBLE"] = thimble_program
-import thimble  # noqa: E402
+from package_under_test import folder, numpy, run, run_tests, SMALL, source, thimble, thimble_program
 from thimble import _arguments  # noqa: E402
 
-SMALL = {"train.steps": 40, "train.schedule.warmup": 0, "train.batch": 32, "data.train": 500, "data.validation": 50,
-         "data.test": 50}
+pytestmark = pytest.mark.usefixtures("folder")
 TOKENS = "1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6"
-numpy = pytest.importorskip("numpy")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def folder(tmp_path_factory):
-    os.chdir(tmp_path_factory.mktemp("python"))
-
-
-@pytest.fixture(scope="module")
-def run(folder):
-    return thimble.train("reverse", {**SMALL, "model.heads": 2, "model.layers": 2}, out="runs/r2")
 
 
 @pytest.fixture(scope="module")
@@ -243,14 +228,13 @@ def test_a_run_stays_where_it_was(run, tmp_path, monkeypatch):
 def test_any_exception_ends_the_program():
     """A reader of progress that goes away, or an alarm, neither hangs nor leaves a program that trains."""
     code = TRAIN.format({**LONG, "train.evaluate_every": 100})  # and a line
-    environment = {**os.environ, "PYTHONPATH": str(source / "python")}
-    process = subprocess.Popen([sys.executable, "-c", code, "runs/broken"], env=environment, stderr=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", code, "runs/broken"], stderr=subprocess.PIPE)
     process.stderr.read(100)
     process.stderr.close()
     process.wait(timeout=60)
     alarm = "import signal, thimble, sys\ndef ring(*_): raise TimeoutError\nsignal.signal(signal.SIGALRM, ring)\n" \
         f"signal.alarm(2)\ntry: thimble.train('reverse', {LONG}, out='runs/alarm')\nexcept TimeoutError: print('rang')"
-    out = subprocess.run([sys.executable, "-c", alarm], env=environment, capture_output=True, text=True, timeout=60)
+    out = subprocess.run([sys.executable, "-c", alarm], capture_output=True, text=True, timeout=60)
     assert out.stdout == "rang\n", out
     for name in ("broken", "alarm"):
         steps = int(thimble.Run(f"runs/{name}").path.stem[5:])  # saved, and nobody trains it any more
@@ -307,8 +291,7 @@ TRAIN = "import thimble, sys\ntry: thimble.train('reverse', {}, out=sys.argv[1])
 
 
 def started(directory):
-    environment = {**os.environ, "PYTHONPATH": str(source / "python")}
-    process = subprocess.Popen([sys.executable, "-c", TRAIN.format(LONG), directory], env=environment, text=True,
+    process = subprocess.Popen([sys.executable, "-c", TRAIN.format(LONG), directory], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     while not list(pathlib.Path(directory, "checkpoints").glob("step-*.safetensors")):
         assert process.poll() is None, process.communicate()
@@ -389,5 +372,4 @@ def test_command_lines_have_one_owner():
 
 
 if __name__ == "__main__":
-    sample = [] if sys.argv[3:] == ["all"] else ["-m", "not slow"]
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", "-o", "markers=slow: takes seconds", *sample]))
+    run_tests(__file__, "-o", "markers=slow: takes seconds", *([] if sys.argv[3:] == ["all"] else ["-m", "not slow"]))

@@ -6,17 +6,12 @@ import os
 import pathlib
 import pickle
 import re
-import sys
 
 import pytest
 
-thimble_program, source = os.path.realpath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-sys.path.insert(0, str(source / "python"))
-os.environ["THIMBLE"] = thimble_program
-import thimble  # noqa: E402
+from package_under_test import folder, Known, numpy, run_tests, source, thimble
 from thimble import safetensors_file  # noqa: E402
 
-numpy = pytest.importorskip("numpy")
 SHORT = {"train.steps": 3, "train.schedule.warmup": 0, "train.batch": 32}
 SMALL = {**SHORT, "data.train": 200, "data.validation": 50, "data.test": 50}
 PRE = {**SMALL, "model.norm": "pre", "model.heads": 2, "model.layers": 2, "model.output.hidden": 0}
@@ -43,17 +38,9 @@ RUNS = {
 SUMS = list(RUNS)[:11]
 
 
-class Known(dict):
-    def __missing__(self, kind):
-        config, overrides = RUNS[kind]
-        self[kind] = thimble.train(config, overrides, out=f"runs/{kind.replace(' ', '_')}")
-        return self[kind]
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    os.chdir(tmp_path_factory.mktemp("research"))
-    return Known()
+def runs(folder):
+    return Known(lambda kind: thimble.train(*RUNS[kind], out=f"runs/{kind.replace(' ', '_')}"))
 
 
 def chosen(logits, labels):
@@ -340,4 +327,4 @@ def test_the_table_of_calls(runs):
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+    run_tests(__file__)
