@@ -86,7 +86,7 @@ TEST_CASE("verdicts on heads alone follow the rules, for random effects", "[insp
   Draw draw;
   std::vector<int> counts(8);
   for (int round = 0; round < 4000; ++round) {
-    const EffectScale scale = draw_scale(draw);
+    EffectScale scale = draw_scale(draw);
     std::vector<Effect> effects(1 + draw.random() % 4);
     for (Effect& effect : effects) effect = draw_effect(draw, scale);
     const std::vector<double> all = p_values(effects);
@@ -111,6 +111,8 @@ TEST_CASE("verdicts on heads alone follow the rules, for random effects", "[insp
         REQUIRE(verdicts[i].in_loss == in_loss);
       ++counts[static_cast<std::size_t>(expected)];
     }
+    scale.at_chance = true;
+    for (const HeadVerdict& none : judge_heads(effects, scale)) REQUIRE(none.verdict == Verdict::at_chance);
   }
   for (const Verdict v :
        {Verdict::important, Verdict::harmful, Verdict::minor, Verdict::unused, Verdict::not_enough})

@@ -189,18 +189,6 @@ TEST_CASE("the smallest effect of interest can be set", "[inspect]") {
   CHECK(verdicts_of(fine)[1] == "important");
 }
 
-TEST_CASE("an effect within the rounding error is none", "[inspect]") {
-  const Effect zero = made_effect(2e-6, 0, {1.5e-6, 3e-6}, {0, 0}, 1e-9, 1);
-  EffectScale scale;
-  scale.smallest_accuracy = 0.01;
-  scale.smallest_loss = 1e-6;
-  CHECK(judge_heads({&zero, 1}, scale)[0].verdict == Verdict::important);
-  scale.rounding_loss = 2.5e-6;
-  CHECK(judge_heads({&zero, 1}, scale)[0].verdict == Verdict::not_enough);
-  scale.smallest_loss = 1e-3;
-  CHECK(judge_heads({&zero, 1}, scale)[0].verdict == Verdict::unused);
-}
-
 TEST_CASE("the rounding error is that of the precision, and grows with the logits", "[inspect]") {
   const double unit = std::numeric_limits<Real>::epsilon();
   // Two answers are equally likely.
@@ -209,33 +197,6 @@ TEST_CASE("the rounding error is that of the precision, and grows with the logit
   CHECK(usual > 0.1 * unit);
   CHECK(usual < 50 * unit);
   CHECK(large > 1e3 * usual);
-}
-
-TEST_CASE("verdicts are corrected for the number of heads", "[inspect]") {
-  const Effect weak = made_effect(0.5, -0.2, {0.1, 0.9}, {-0.3, -0.1}, 0.01, 0.01),
-               none = made_effect(0, 0, {0, 0}, {0, 0});
-  EffectScale scale;
-  scale.smallest_accuracy = scale.smallest_loss = 0.01;
-  CHECK(judge_heads(std::vector{weak}, scale)[0].verdict == Verdict::important);
-  std::vector<Effect> many(8, none);
-  many[0] = weak;
-  CHECK(judge_heads(many, scale)[0].verdict == Verdict::not_enough);
-  CHECK(judge_heads(many, scale)[1].verdict == Verdict::unused);
-  scale.at_chance = true;
-  CHECK(judge_heads(many, scale)[0].verdict == Verdict::at_chance);
-}
-
-TEST_CASE("accuracy decides before loss, and a wide interval is no evidence", "[inspect]") {
-  EffectScale scale;
-  scale.smallest_accuracy = scale.smallest_loss = 0.01;
-  const auto verdict = [&](const Effect& effect) { return judge_heads({&effect, 1}, scale)[0].verdict; };
-  CHECK(verdict(made_effect(-0.5, -0.2, {-0.6, -0.4}, {-0.3, -0.1}, 0, 0)) == Verdict::important);
-  CHECK(verdict(made_effect(0.5, 0.2, {0.4, 0.6}, {0.1, 0.3}, 0, 0)) == Verdict::harmful);
-  CHECK(verdict(made_effect(-0.5, -0.001, {-0.6, -0.4}, {-0.002, 0.001}, 0, 0.3)) == Verdict::harmful);
-  CHECK(verdict(made_effect(0.5, 0.001, {0.4, 0.6}, {-0.001, 0.002}, 0, 0.3)) == Verdict::important);
-  CHECK(verdict(made_effect(0.005, 0, {0.001, 0.0099}, {0, 0}, 0, 1)) == Verdict::unused);
-  CHECK(verdict(made_effect(0.005, 0, {-0.001, 0.0101}, {0, 0}, 0.1, 1)) == Verdict::not_enough);
-  CHECK(verdict(made_effect(0, 0, {0, 0}, {-0.011, 0.001}, 1, 0.4)) == Verdict::not_enough);
 }
 
 TEST_CASE("verdicts have names", "[inspect]") {

@@ -238,24 +238,3 @@ TEST_CASE("outliers of length, markers and what training never has are pointed o
       Table(texts).remarks().back() ==
       "50.0 % of the answers of validation and test (1 of 2) are <unk>, for which no prediction is counted right");
 }
-
-TEST_CASE("a model whose rows were split by another rule is refused", "[data]") {
-  const TemporaryDirectory directory;
-  TaskConfig task{.name = "file"};
-  task.file = (directory / "t.tsv").string();
-  std::string text;
-  for (int i = 0; i < 100; ++i) text += fmt::format("w{}\tx\n", i);
-  write_file(task.file, text);
-  const Table table(open_files(task, nullptr));
-  DataRecord record = record_of(table, Layout::sequence, 0);
-  CHECK(split_rule_mismatch(parse_record(json_text(to_json(record)))).empty());
-  CHECK_NOTHROW(file_source(task, Layout::sequence, &record));
-  Json old = to_json(record);
-  old.erase("split_rule");  // as version 0.2 wrote it
-  record = parse_record(json_text(old));
-  CHECK_THROWS_WITH(file_source(task, Layout::sequence, &record),
-                    task.file +
-                        ": the model was trained on it, but its splits were made by the hash of the token "
-                        "ids, and this version makes them by the hash of the input's text, so that its "
-                        "training lines would be in other splits; train it again");
-}
