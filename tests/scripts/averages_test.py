@@ -1,5 +1,5 @@
-"""The averages of a report on sequences of different lengths, against NumPy: each value and the number of sequences,
-queries or labels that it is a mean over. Usage: averages_test.py THIMBLE_BINARY SOURCE_DIR"""
+"""The mean maps of a report on sequences of different lengths, against NumPy: each cell and the number of sequences that it
+is a mean over. statistics_test.py has the rest. Usage: averages_test.py THIMBLE_BINARY SOURCE_DIR"""
 
 import json
 import os
@@ -83,46 +83,6 @@ def check_maps(report, attention, layer, sizes, first_head):
         mean, count = mean_and_counts(maps, sizes, shape, True)
         close(entry["mean_weights_from_end"], mean, "mean_weights_from_end")
         assert (count == numpy.array(report["mean_counts"][layer])[::-1, ::-1]).all()
-        check_positional_share(entry["scores"]["positional_share"], maps, sizes)
-
-
-def visible(maps, n, size):
-    """Which cells of a sequence are visible; a causal mask leaves weight 0 above the diagonal."""
-    return numpy.tril(numpy.ones(size, dtype=bool)) if causal and size[0] == size[1] else numpy.ones(size, dtype=bool)
-
-
-def check_positional_share(score, maps, sizes):
-    excess = numpy.full(maps.shape, numpy.nan)
-    for n, size in enumerate(sizes):
-        seen = visible(maps, n, size)
-        uniform = seen / seen.sum(1, keepdims=True)
-        excess[n, :size[0], :size[1]] = maps[n, :size[0], :size[1]] - uniform
-    count = numpy.isfinite(excess).sum(0)
-    several = count > 1
-    sums = numpy.nansum(excess, 0)
-    close(score["value"], (sums[several] ** 2 / count[several]).sum() / numpy.nansum(excess[:, several] ** 2), "positional_share")
-    assert score["eligible"] == count[:, 0][several[:, 0]].sum()
-
-
-def check_scores(scores, maps, lengths):
-    values = {name: [] for name in ("entropy", "distance", "self", "first", "previous_token", "mirror")}
-    for one, length in zip(maps, lengths):
-        key = numpy.arange(length)
-        for query in range(length):
-            weights = one[query, :length].astype(float)
-            keys = query + 1 if causal else length
-            if keys > 1:
-                used = weights[weights > 0]
-                values["entropy"].append(-(used * numpy.log(used)).sum() / numpy.log(keys))
-            values["distance"].append((weights * abs(key - query)).sum())
-            values["self"].append(weights[query])
-            values["first"].append(weights[0])
-            if query > 0:
-                values["previous_token"].append(weights[query - 1])
-            values["mirror"].append(weights[length - 1 - query])
-    for name, of_queries in values.items():
-        close(scores[name]["value"], numpy.mean(of_queries), name)
-        assert scores[name]["eligible"] == len(of_queries), name
 
 
 def check_rollout(report, attention, lengths):
@@ -138,8 +98,6 @@ def check_rollout(report, attention, lengths):
 
 
 def check_encoder(mask):
-    global causal
-    causal = mask == "causal"
     (work / "config.yaml").write_text(ENCODER.replace("MASK", mask))
     shutil.rmtree(work / "run", ignore_errors=True)
     run("train", "config.yaml", "--out", "run", "--quiet")
@@ -151,8 +109,6 @@ def check_encoder(mask):
     sizes = [(length, length) for length in lengths]
     for layer in range(2):
         check_maps(report, attention[:, layer], layer, sizes, 3 * layer)
-        for head in range(3):
-            check_scores(report["heads"][3 * layer + head]["scores"], attention[:, layer, head], lengths)
     check_rollout(report, attention, lengths)
     count = numpy.array(report["mean_counts"][0])
     sequences = f"mean of {count[count > 0].min()} to {count.max()} sequences"
@@ -164,7 +120,6 @@ def check_encoder(mask):
 
 
 def check_pair():
-    global causal
     (work / "config.yaml").write_text(PAIR)
     run("train", "config.yaml", "--out", "pair", "--quiet")
     run("inspect", "pair", "--json", "report.json", "--quiet")
@@ -174,7 +129,6 @@ def check_pair():
     for layer, (name, queries, keys) in enumerate(
             (("encoder.blocks.0.attn", sources, sources), ("decoder.blocks.0.attn", targets, targets),
              ("decoder.blocks.0.cross", targets, sources))):
-        causal = name == "decoder.blocks.0.attn"
         attention = maps[name + ".hook_pattern"]
         check_maps(report, attention, layer, list(zip(queries, keys)), 2 * layer)
     assert report["rollout"] is None
