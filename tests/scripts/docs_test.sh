@@ -120,6 +120,7 @@ for page in "${pages[@]}"; do
       scripts/* | tests/* | .ci/*) [[ -x $source/$program ]] || fail "no such script" ;;
       mpirun\ *' build/'*) presets_exist "${command#mpirun -n [0-9] }" || fail "no such preset" ;;  # run by mpi_test.sh
       python3\ -m\ thimble.*) [[ -f $source/python/$(cut -d ' ' -f 3 <<<"$command" | tr . /).py ]] || fail "no such module" ;;
+      python3\ examples/*) run ;;
       python3\ *) [[ -f $source/$argument ]] || fail "no such script" ;;
       cmake\ * | ctest\ * | build/bench/* | *' NAME'*) presets_exist "$command" || fail "no such preset" ;;
       mpirun\ *) command=${command#mpirun -n 16 } && run ;;

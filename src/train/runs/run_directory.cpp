@@ -224,9 +224,12 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
       const fs::path path = checkpoint_path(name);
       try {
         Checkpoint checkpoint = open_checkpoint(path);
-        std::ranges::move(require_own(checkpoint, true), std::back_inserter(remarks));
-        if (const std::string wanted = has_best_result() ? kBest : kFinal;
-            name.empty() && path.filename() != wanted && has_ended)
+        std::vector<std::string> changed = require_own(checkpoint, true);
+        const std::string wanted = has_best_result() ? kBest : kFinal;
+        // The best may be from before the run went on with other values, and is its result all the same.
+        if (wanted != kBest || path.filename() != kBest)
+          std::ranges::move(changed, std::back_inserter(remarks));
+        if (name.empty() && path.filename() != wanted && has_ended)
           remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
                                         (path_ / kRunCheckpoints / wanted).string(), checkpoint.state.step));
         if (const fs::path newest = checkpoint_files(path_).front();
