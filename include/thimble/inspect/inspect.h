@@ -85,7 +85,7 @@ inline constexpr std::int64_t kVariedSequences =
 // the softmax. at_init is computed from the initial weights of the config's seed. Throws CheckpointError when
 // the weights do not match the config, DataError when there are no test sequences, and NumericError when a
 // number that must be finite is not.
-InspectReport inspect(const ModelSource& model, const InspectOptions& options);
+InspectReport inspect(const ModelSource& trained, const InspectOptions& options);
 
 // The JSON of an encoder-decoder has "source_length" and "attentions" (forward_trace.h); the "layer" of a
 // head is an index into "attentions", and its "attention" is the name there.

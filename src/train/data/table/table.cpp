@@ -159,8 +159,9 @@ void Table::stored_example(std::uint32_t row, Example& out) const {
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
   out.attends.clear();
-  for (const RowAlignment& one : std::ranges::equal_range(attends_, row, {}, &RowAlignment::row))
-    out.attends.push_back(one.alignment);
+  const auto first = std::ranges::lower_bound(attends_, row, {}, &RowAlignment::row);
+  for (auto one = first; one != attends_.end() && one->row == row; ++one)
+    out.attends.push_back(one->alignment);
 }
 
 namespace {
