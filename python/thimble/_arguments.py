@@ -133,5 +133,5 @@ def gradcheck(config: Optional[Path], overrides: Overrides, op: Optional[str]) -
     return ["gradcheck", *([] if config is None else [place(config)]), *words(overrides), *options(op=op, json="-")]
 
 
-def tasks(name: Optional[str], **settings: Any) -> List[str]:
-    return ["tasks", *([] if name is None else [place(name)]), *options(**settings, json="-")]
+def tasks(name: Optional[str]) -> List[str]:
+    return ["tasks", *([] if name is None else [place(name)]), *options(json="-")]

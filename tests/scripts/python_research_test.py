@@ -111,6 +111,10 @@ def test_hypotheses(runs):
     assert mirror["task_target"].varied.eligible == built_in["mirror"].varied.eligible
     cross = translation.test({"same place": lambda y, x: [[k == q for k in range(len(x))] for q in range(len(y))]}, 50)
     assert cross["cross.0.0"].hypotheses["same place"]["name"] == "same place"
+    pairs = [(f"{a} {b}", "odd" if (a + b) % 2 else "even") for a in range(40) for b in range(8)]
+    sums = thimble.train(thimble.Task(pairs), {**SHORT, "model.d_model": 8, "model.output.per": "sequence"}, out="runs/sums")
+    first = sums.test({"first": lambda x: [[k == 0 for k in range(len(x))] for _ in x]})  # outputs are not the vocabulary
+    assert first[0].result["ablation"]["zero"]["labels"] == sums.result["test"]["labels"]
 
 
 def test_names_of_parts(runs):

@@ -83,7 +83,8 @@ inline constexpr std::int64_t kVariedSequences =
 
 // Analyzes the heads, with attention weights as the model uses them in evaluation mode, after the mask and
 // the softmax. at_init is computed from the initial weights of the config's seed. Throws CheckpointError when
-// the weights do not match the config, DataError when there are no test sequences, and NumericError when a
+// the weights do not match the config, DataError when there are no test sequences and for a wrong file of hypotheses, see
+// hypotheses_source(), and NumericError when a
 // number that must be finite is not.
 InspectReport inspect(const ModelSource& trained, const InspectOptions& options);
 

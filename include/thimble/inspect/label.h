@@ -32,8 +32,8 @@ Label label_head(std::span<const HeadScore> scores, const Effect& zero, const He
 // Whether a head attends by a hypothesis, and the weights on these keys carry its effect.
 enum class Confirmed { yes, no, open };
 
-// The answer for one of `count` hypotheses of a call on one of the heads. yes: the head has the pattern, as in patterns.h, and
-// the test of its cells holds with `p` corrected for heads x hypotheses (Holm). no: it does not have the pattern, costs nothing of
+// The answer to a hypothesis for a head. yes: it has the pattern, see hypothesis_pattern, and its cells carry its effect with p at
+// most kErrorRate, corrected for all heads and hypotheses of a call (Holm). no: it does not have the pattern, costs nothing of
 // interest, acts like a constant, or the cells are shown to carry less than half.
 struct HypothesisTest {
   std::string name;

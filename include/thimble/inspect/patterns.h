@@ -45,6 +45,8 @@ struct FoundPattern {
   std::optional<std::int64_t> at{};  // the best k, of an offset or a position
   std::string_view kind{};           // of a task target, where it names one
   bool is_rival = false;  // that the head does not have: its cells are compared with those of others
+  bool is_unconfirmed =
+      false;  // of a hypothesis: that it has on the usual examples, but not on shuffled ones
 };
 
 // Finds the pattern that names a head from all its scores, see kPatternMargin and kAmbiguous, among those
@@ -60,9 +62,10 @@ inline constexpr double kUniformShare = 0.25;
 // Returns the pattern that names a head, or else "uniform".
 FoundPattern pattern_of(std::span<const HeadScore> scores);
 
-// Returns the task targets, of all kinds and then of each if there are several, as patterns; those that the head does not have
-// are rivals.
-std::vector<FoundPattern> task_patterns(std::span<const HeadScore> scores);
+// Returns the task target of a score, a hypothesis, as a pattern, a rival where the head does not have it. Of a `positional` one,
+// whose keys follow from the length, heads that follow positions are no simpler ones, and where varied examples are `shuffled`
+// the usual ones decide.
+FoundPattern hypothesis_pattern(HeadScore score, bool positional, bool shuffled);
 
 // Returns the patterns whose cells decide what such a pattern is called: itself, or of a task target with several kinds that
 // of all of them, and then each; those that the head does not have are rivals.

@@ -111,6 +111,8 @@ class Source {
   // Draws an example of Split::varied, as Task::vary, if there are any, for a model of that layout.
   virtual bool varies() const { return true; }
   virtual void vary(SampleRng&, Layout, Example&) const = 0;
+  // Returns whether they are shuffled rows, which break rules of order and of positions.
+  virtual bool shuffles() const { return false; }
   // Returns what the keys of alignments are to the answer, by Alignment::kind; those of the task, or of a data file.
   const std::vector<std::string_view>& kinds() const { return kinds_; }
 

@@ -1,7 +1,6 @@
 #include "inspect/report/inspect_run.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,15 +19,15 @@ namespace thimble {
 
 namespace {
 
-// Returns whether the analyzed sequences of equal lengths all have the same alignments of that kind, and some lengths several
-// sequences: what a head follows then is positions.
-bool is_positional(const Evaluator& evaluator, std::int64_t sequences, std::int32_t kind) {
+// Returns whether sequences of equal lengths, of the first ones of a split, all have the same alignments of that kind, and some
+// lengths several sequences: what a head follows then is positions.
+bool is_positional(const Evaluator& evaluator, Split split, std::int64_t sequences, std::int32_t kind) {
   using Cells = std::set<std::pair<std::int32_t, std::int32_t>>;
   std::map<std::pair<std::size_t, std::size_t>, Cells> of_lengths;
   bool is_repeated = false;
   Example example;
   for (std::int64_t i = 0; i < sequences; ++i) {
-    evaluator.dataset().example(Split::test, i, example);
+    evaluator.dataset().example(split, i, example);
     Cells cells;
     for (const Alignment& a : example.attends)
       if (a.kind == kind) cells.emplace(a.query, a.key);
@@ -43,20 +42,19 @@ bool is_positional(const Evaluator& evaluator, std::int64_t sequences, std::int3
 void test_hypotheses(Evaluator& evaluator, std::span<const HeadVerdict> verdicts,
                      const EffectsReport& effects, InspectReport& report) {
   const std::vector<std::string_view>& kinds = evaluator.dataset().source().kinds();
+  const bool shuffled = evaluator.dataset().source().shuffles();
   std::vector<std::vector<FoundPattern>> patterns(kinds.size());
   std::vector<std::vector<std::optional<CellEffect>>> cells;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     std::vector<std::vector<FoundPattern>> tested;
-    const bool positional =
-        is_positional(evaluator, effects.baseline.sequences, static_cast<std::int32_t>(kind));
+    const auto number = static_cast<std::int32_t>(kind);
+    const bool positional = is_positional(evaluator, Split::test, effects.baseline.sequences, number) &&
+                            (shuffled || is_positional(evaluator, Split::varied, kVariedSequences, number));
     for (const HeadReport& head : report.heads) {
-      std::vector<HeadScore> scores = head.scores;
-      for (HeadScore& score : scores) {
-        if (!positional) continue;  // else a head that follows positions is no simpler one
-        score.same_positions = std::numeric_limits<double>::quiet_NaN();
-        if (score.varied) score.varied->matched = score.varied->chance;
-      }
-      FoundPattern found = task_patterns(scores)[kinds.size() > 1 ? 1 + kind : 0];
+      const auto score = std::ranges::find_if(head.scores, [&](const HeadScore& one) {
+        return one.name == "task_target" && one.kind == (kinds.size() > 1 ? kinds[kind] : "");
+      });
+      FoundPattern found = hypothesis_pattern(*score, positional, shuffled);
       found.name = kinds[kind];
       tested.emplace_back(found.is_rival ? 0 : 1, found);
       patterns[kind].push_back(std::move(found));

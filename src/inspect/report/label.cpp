@@ -172,9 +172,11 @@ HypothesisTest judge_hypothesis(const FoundPattern& found, const std::optional<C
     return test;
   }
   if (found.is_rival) {
-    test.answer = Confirmed::no;
+    test.answer = found.is_unconfirmed ? Confirmed::open : Confirmed::no;
     test.sentence =
-        fmt::format("{}: {}; no more than simpler heads have, or too little", found.name, found.numbers);
+        fmt::format("{}: {}; {}", found.name, found.numbers,
+                    found.is_unconfirmed ? R"(not confirmed on shuffled rows: give some with "varied": true)"
+                                         : "no more than simpler heads have, or too little");
     return test;
   }
   if (zero.labels == 0) {

@@ -97,7 +97,7 @@ std::string numbers_of(bool content, const HeadScore& score) {
   if (score.majority > kSplit && score.majority < 1 - kSplit)
     text += fmt::format(", more than half at {} of the queries", percentage(score.majority));
   text += fmt::format(" (chance {}", percentage(score.chance));
-  if (!content) return text + ")";
+  if (!content || !score.varied) return text + ")";
   return text + fmt::format(", matched {}), {} where position and content part (matched {})",
                             percentage(score.matched()), percentage(score.varied->value),
                             percentage(score.varied->matched));
@@ -136,20 +136,31 @@ FoundPattern pattern_of(std::span<const HeadScore> scores) {
   return found;
 }
 
-std::vector<FoundPattern> task_patterns(std::span<const HeadScore> scores) {
+std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores) {
   std::vector<FoundPattern> all;
-  const ScoreInfo& info = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
+  const ScoreInfo& info = *std::ranges::find(kScoreTable, found.score, &ScoreInfo::name);
   for (const HeadScore& score : scores)
-    if (score.name == info.name) {
+    if (found.score == "task_target" && score.name == found.score) {
       all.push_back(pattern_from(info, score));
       all.back().is_rival = !pattern_strength(score, info.content, kEnoughQueries);
     }
-  return all;
+  return all.size() > 1 ? all : std::vector{found};
 }
 
-std::vector<FoundPattern> alternatives(const FoundPattern& found, std::span<const HeadScore> scores) {
-  std::vector<FoundPattern> all = task_patterns(scores);
-  return found.score == "task_target" && all.size() > 1 ? all : std::vector{found};
+FoundPattern hypothesis_pattern(HeadScore score, bool positional, bool shuffled) {
+  const ScoreInfo& info = *std::ranges::find(kScoreTable, "task_target", &ScoreInfo::name);
+  HeadScore usual = score;
+  usual.varied.reset();
+  const bool has_usual = pattern_strength(usual, false, kEnoughQueries).has_value();
+  if (positional) {
+    score.same_positions = std::numeric_limits<double>::quiet_NaN();
+    score.varied->matched = score.varied->chance;
+  }
+  FoundPattern found = pattern_from(info, positional && shuffled ? usual : score);
+  found.is_rival = positional && shuffled ? !has_usual : !pattern_strength(score, true, kEnoughQueries);
+  found.is_unconfirmed = found.is_rival && shuffled && has_usual;
+  if (positional && shuffled) found.numbers += ", of rows whose keys follow from their length";
+  return found;
 }
 
 FoundPattern find_unconfirmed(std::span<const HeadScore> scores) {

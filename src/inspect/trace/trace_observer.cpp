@@ -59,7 +59,7 @@ void TraceObserver::add_attention(const AttentionLayer& layer, ConstMatrixView w
   }
 }
 
-// projected (B keys, any + KV Dv), values last
+// Adds the lengths of what the values, the last columns of `projected` (B keys, any + KV Dv), add by each head.
 void TraceObserver::add_value_norms(std::size_t layer, ConstMatrixView projected) {
   const MultiHeadAttention& attention = *model_.attention(layers_[layer]);
   const AttentionSizes& sizes = attention.sizes;

@@ -251,10 +251,11 @@ class Server {
 
   void reply_data(const SortedJson& request) const {
     const std::string name = take<std::string>(request, "split", "test");
-    constexpr Split kSplits[] = {Split::train, Split::validation, Split::test};
+    constexpr Split kSplits[] = {Split::train, Split::validation, Split::test, Split::varied};
     const auto* split = std::ranges::find(kSplits, name, split_name);
     require<DataError>(split != std::end(kSplits),
-                       "data: there is no split {}; it is train, validation or test", printable(name));
+                       "data: there is no split {}; it is train, validation, test or varied",
+                       printable(name));
     data_.require_rows(*split);
     std::vector<std::int64_t> indices = integers(request, "indices");
     if (!request.contains("indices")) {

@@ -248,11 +248,14 @@ TrainResult TrainingRun::finish(Stopped stopped) {
     metrics("test", to_json(*done.test));
   }
   done.target_missed = has_target(config_.train.target) && !reached(config_.train.target, done.validation);
+  const std::span<Real> values = trainer_.model().parameters().values();
+  const std::vector<Real> last(values.begin(), values.end());
   if (load_best()) {
     done.final = {done.validation, done.test, done.weights_hash};
     done.validation = trainer_.evaluate(Split::validation);
     if (done.test) done.test = trainer_.evaluate(Split::test);
     done.weights_hash = trainer_.model().parameters().hash();
+    std::ranges::copy(last, values.begin());
   }
   done.seconds = seconds();
   if (ranks_.rank() == 0) add_references(done);
@@ -270,7 +273,7 @@ bool TrainingRun::load_best() {
       const Checkpoint best = directory_.checkpoint("best", ignored);
       require<CheckpointError>(best.state.step == state_.best_step, "{}: holds step {}, not {}",
                                best.file->path(), best.state.step, state_.best_step);
-      load_checkpoint(*best.file, trainer_.model().parameters(), trainer_.optimizer());
+      load_weights(*best.file, trainer_.model().parameters());
       is_there = true;
     }
   } catch (const Error& e) {

@@ -61,8 +61,8 @@ class TrainingRun {
   std::vector<Difference> changes() const;  // of the config, since the checkpoint that is resumed
   void log_changes();                       // those that change training
   TrainResult result() const;
-  // Loads the best checkpoint, whose weights are the result of a run with patience; returns false where it is the last, or
-  // cannot be read, which is remarked.
+  // Loads the best weights, the result of a run with patience; returns false where they are the last, or cannot be read,
+  // which is remarked.
   bool load_best();
   void add_references(TrainResult& done) const;  // what n-grams of the training text reach on the same splits
 

@@ -65,8 +65,7 @@ std::string file_of(const OpenConfig& config, const std::vector<std::pair<std::s
   return text;
 }
 
-InspectReport report_on(const std::string& text) {
-  const hand_made::HandMade made = hand_made::induction();
+InspectReport report_on(const hand_made::HandMade& made, const std::string& text) {
   const TemporaryDirectory directory;
   write_file(directory / "rows.jsonl", text);
   return inspect_weights(
@@ -87,7 +86,8 @@ TEST_CASE("the right hypothesis is confirmed, and near misses are not", "[inspec
   const OpenConfig config = config_of_many();
   std::map<std::size_t, std::vector<std::int32_t>> last;  // by length
   const InspectReport report =
-      report_on(file_of(config, {{"successor", kSuccessor},
+      report_on(hand_made::induction(),
+                file_of(config, {{"successor", kSuccessor},
                                  {"two after", [](const auto& x) { return after(x, 2, true); }},
                                  {"successor of another", [](const auto& x) { return after(x, 1, false); }},
                                  {"another sequence",
@@ -114,13 +114,40 @@ TEST_CASE("the right hypothesis is confirmed, and near misses are not", "[inspec
 
 TEST_CASE("a hypothesis alone, without targets, and on shuffled rows", "[inspect]") {
   const OpenConfig config = config_of_many();
-  const auto of = [&](Rows rows) { return report_on(file_of(config, {{"successor", kSuccessor}}, rows)); };
+  const auto of = [&](Rows rows) {
+    return report_on(hand_made::induction(), file_of(config, {{"successor", kSuccessor}}, rows));
+  };
   CHECK(answers(of({}).heads[kInduction]) == "y");
   const InspectReport unlabeled = of({.targets = false});
   CHECK(answers(unlabeled.heads[kInduction]) == "o");
   CHECK(unlabeled.baseline.labels == 0);
   CHECK(find_score(unlabeled.heads[kInduction].scores, "task_target").value > 0.9);
-  CHECK(answers(of({.varied = false}).heads[kInduction]) == "n");  // what followed a token is elsewhere
+  // What followed a token is elsewhere in a shuffled row, which is no evidence against the head.
+  const HeadReport shuffled = of({.varied = false}).heads[kInduction];
+  CHECK(answers(shuffled) == "o");
+  CHECK(shuffled.hypotheses[0].sentence.find("not confirmed on shuffled rows") != std::string::npos);
+}
+
+TEST_CASE("a hypothesis about positions needs no varied rows, and is refuted by those that differ",
+          "[inspect]") {
+  hand_made::HandMade made = hand_made::mirror();
+  made.config.data.test = 400;
+  const Rule mirror = [](const auto& x) {
+    Cells cells;
+    for (std::int64_t i = 0; i < std::ssize(x); ++i) cells.emplace_back(i, std::ssize(x) - 1 - i);
+    return cells;
+  };
+  const Rule beside = [](const auto& x) {
+    Cells cells;
+    for (std::int64_t i = 1; i < std::ssize(x); ++i) cells.emplace_back(i, std::ssize(x) - i);
+    return cells;
+  };
+  for (const bool varied : {false, true}) {
+    const InspectReport report =
+        report_on(made, file_of(made.config, {{"mirror", mirror}, {"beside", beside}}, {.varied = varied}));
+    INFO(report.heads[0].hypotheses[0].sentence);
+    CHECK(answers(report.heads[0]) == "yn");
+  }
 }
 
 TEST_CASE("alignments of a shuffled row move along with its tokens", "[inspect]") {

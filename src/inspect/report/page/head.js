@@ -19,7 +19,8 @@ function headMap(key, name) {
     if (node.hidden) return;
     const h = report.heads[state[key]];
     title.replaceChildren(`${headName(h)} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no label" : claim(h)));
-    sentence.textContent = h.sentence ?? "";
+    const tests = (h.hypotheses ?? []).map((one) => `Hypothesis: ${one.answer}: ${one.answer === "no" ? one.name : one.sentence}`);
+    sentence.replaceChildren(h.sentence ?? "", ...tests.map((test) => element("span", { class: "hypothesis" }, test)));
     large.show({ ...attention(state[key]), chosen: state.query }, `${headName(h)}, ${shownName(h.layer)}`);
   });
   return { node, large };

@@ -62,6 +62,8 @@ void print_sequences(const TasksArguments& arguments) {
   Split split = Split::train;
   for (const Split other : {Split::validation, Split::test, Split::varied})
     if (split_name(other) == arguments.split) split = other;
+  require<ConfigError>(split != Split::varied || data.size(split) > 0,
+                       "--split varied: task {} has none, as no key can be elsewhere", config.task.name);
   for (const Sequence& s : first_sequences(data, split, arguments.examples, config.train.batch)) {
     json["examples"].push_back(example_json(names, s, config.task));
     if (arguments.output.prints_text())

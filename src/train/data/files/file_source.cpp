@@ -148,9 +148,10 @@ void FileSource::set_chance(std::span<const std::int64_t> answers) {
 }
 
 double FileSource::distinct_inputs() const {
-  Hashes distinct(input_hashes_.begin(), input_hashes_.end());
+  Hashes distinct;
+  for (std::uint32_t row = 0; row < stored() && !has_windows_; ++row)
+    if (!is_varied(row)) distinct.insert(input_hashes_[row]);
   if (has_windows_) {
-    distinct.clear();
     for (const Split split : {Split::train, Split::validation, Split::test})
       add_inputs(split, rows(split), std::numeric_limits<double>::infinity(), distinct);
   }

@@ -68,6 +68,7 @@ class Table : public FileSource {
   // Draws a row that is varied; if there is none, shuffles the input and the target of a row, and puts the start of another
   // row in front, as far as it fits. Its alignments move along with the tokens.
   void vary(SampleRng&, Layout, Example&) const override;
+  bool shuffles() const override { return varied_.empty(); }
   StepOrder step_order() const override { return StepOrder::dealt; }
   std::optional<Layout> suitable_layout() const override;
   void check(Layout) const override;
