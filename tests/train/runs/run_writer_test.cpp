@@ -289,3 +289,20 @@ TEST_CASE("a checkpoint asked for is written once, and not after the end", "[tra
   training.checkpoint();
   CHECK(tree(checkpoints) == ended);
 }
+
+TEST_CASE("the result of a run with patience is its best checkpoint, and the trainer stays at the last step",
+          "[train]") {
+  const TemporaryDirectory directory;
+  Config config = short_run_config(12);
+  config.train.optimizer.lr = 1;  // which makes the model worse
+  config.train.patience = 2;
+  const TrainOptions options{.directory = (directory / "run").string()};
+  TrainingRun run(config, options);
+  const TrainResult result = run.run();
+  REQUIRE(result.final);
+  CHECK(result.best_step < result.steps);
+  CHECK(result.weights_hash == open_run(options.directory).file->metadata().at("weights_hash"));
+  CHECK(result.validation->loss == result.best_loss);
+  CHECK(result.final->validation->loss > result.best_loss);
+  CHECK(run.trainer().model().parameters().hash() == result.final->weights_hash);
+}
