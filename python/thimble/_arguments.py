@@ -96,11 +96,13 @@ def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
     return [*_of_run("ablate", run, checkpoint), *options(sequences=sequences), "--", names]
 
 
-def patch(run: Path, checkpoint: Checkpoint, clean: Optional[int], corrupted: Optional[int],
-          pairs: Optional[int], edges: bool) -> List[str]:
-    if (clean is None) != (corrupted is None):
-        raise ValueError("patch: clean and corrupted are given together, or neither")
-    return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, clean=clean, corrupted=corrupted, edges=edges)]
+def patch(run: Path, checkpoint: Checkpoint, clean: Union[int, str, None], corrupted: Union[int, str, None],
+          pairs: Union[int, Path, None], edges: bool, corruption: Optional[str]) -> List[str]:
+    if (clean is None) != (corrupted is None) or isinstance(clean, str) != isinstance(corrupted, str):
+        raise ValueError("patch: clean and corrupted are given together, two numbers or two texts, or neither")
+    kind = "_text" if isinstance(clean, str) else ""
+    return [*_of_run("patch", run, checkpoint),
+            *options(pairs=pairs, edges=edges, corruption=corruption, **{"clean" + kind: clean, "corrupted" + kind: corrupted})]
 
 
 def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] = None, samples: Optional[int] = None,

@@ -180,11 +180,13 @@ class Run:
         """What it costs to ablate heads together, (layer, head) or names such as "cross.0.1", by kind of ablation."""
         return _program.call(_arguments.ablate(self.directory, self.checkpoint, heads, sequences))
 
-    def patch(self, clean: Optional[int] = None, corrupted: Optional[int] = None,
-              pairs: Optional[int] = None, edges: bool = False) -> Dict[str, Any]:
-        """Activation patching: the share of the behavior that each head carries, over many pairs of test sequences, or
-        over the pair of those two numbers, from 0; or that each edge carries, with the smallest circuit."""
-        return _program.call(_arguments.patch(self.directory, self.checkpoint, clean, corrupted, pairs, edges))
+    def patch(self, clean: Union[int, str, None] = None, corrupted: Union[int, str, None] = None,
+              pairs: Union[int, str, "os.PathLike[str]", None] = None, edges: bool = False,
+              corruption: Optional[str] = None) -> Dict[str, Any]:
+        """Activation patching: the share of the behavior that each head carries, or each edge, with the smallest circuit. Over
+        many pairs of test sequences, corrupted by "resample", "token K", "target" or "order"; over the pair of two numbers,
+        from 0, or of two texts; or over those of a file, `pairs`."""
+        return _program.call(_arguments.patch(self.directory, self.checkpoint, clean, corrupted, pairs, edges, corruption))
 
     def generate(self, text: str = "", beams: Optional[int] = None, samples: Optional[int] = None,
                  **how: Any) -> List[Tuple[str, float]]:

@@ -83,7 +83,7 @@ struct Circuit {
 };
 
 struct EdgesReport {
-  std::int64_t pairs = 0;
+  PatchedInputs inputs;
   EdgeGraph graph;
   std::vector<EdgeEffect> effects;  // by edge
   double correlation = 0;           // of exact effects and attributions; 0 if either is constant
@@ -96,7 +96,7 @@ struct EdgesReport {
   bool in_circuit(std::size_t edge) const;
 };
 
-// Returns {"pairs", "correlation", "edges": [{"from", "to", "effect", "interval", "attribution", "in_circuit"}],
+// Returns to_json(inputs) with {"correlation", "edges": [{"from", "to", "effect", "interval", "attribution", "in_circuit"}],
 // "circuit": {...}}.
 Json to_json(const EdgesReport&);
 

@@ -111,23 +111,24 @@ Json to_json(const EdgesReport& report) {
     edges.push_back(std::move(json));
   }
   const Circuit& circuit = report.circuit;
-  return {{"pairs", report.pairs},
-          {"correlation", report.correlation},
-          {"edges", std::move(edges)},
-          {"circuit",
-           {{"edges", circuit.edges.size()},
-            {"pairs", circuit.pairs},
-            {"required", report.keep},
-            {"kept", circuit.kept},
-            {"interval", circuit.interval ? to_json(*circuit.interval) : Json()},
-            {"left", circuit.left},
-            {"incompleteness", circuit.incompleteness},
-            {"tried", circuit.tried},
-            {"random",
-             {{"circuits", circuit.random},
-              {"kept_mean", circuit.random_mean},
-              {"kept_best", circuit.random_best},
-              {"left_mean", circuit.random_left}}}}}};
+  Json json = to_json(report.inputs);
+  json.update({{"correlation", report.correlation},
+               {"edges", std::move(edges)},
+               {"circuit",
+                {{"edges", circuit.edges.size()},
+                 {"pairs", circuit.pairs},
+                 {"required", report.keep},
+                 {"kept", circuit.kept},
+                 {"interval", circuit.interval ? to_json(*circuit.interval) : Json()},
+                 {"left", circuit.left},
+                 {"incompleteness", circuit.incompleteness},
+                 {"tried", circuit.tried},
+                 {"random",
+                  {{"circuits", circuit.random},
+                   {"kept_mean", circuit.random_mean},
+                   {"kept_best", circuit.random_best},
+                   {"left_mean", circuit.random_left}}}}}});
+  return json;
 }
 
 }  // namespace thimble

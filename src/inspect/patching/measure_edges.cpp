@@ -48,8 +48,8 @@ class EdgeMeasurement {
   // Returns the share of the logit difference that is left with these edges patched, and its interval.
   PatchEffect kept_effect(const EdgeSet& removed) {
     const bool none = std::ranges::find(removed, true) == removed.end();
-    PatchEffect effect =
-        patch_effects({none ? std::vector<double>(totals_.size()) : changes(removed)}, totals_)[0];
+    PatchEffect effect = patch_effects({none ? std::vector<double>(totals_.size()) : changes(removed)},
+                                       totals_, runner_.measure())[0];
     effect.effect = 1 - effect.effect;
     if (effect.interval) effect.interval = {1 - effect.interval->high, 1 - effect.interval->low};
     return effect;
@@ -65,7 +65,7 @@ class EdgeMeasurement {
       sums.push_back(changes(removed));
       progress.advance();
     }
-    return patch_effects(sums, totals_);
+    return patch_effects(sums, totals_, runner_.measure());
   }
 
   // Returns the first-order estimate of every effect (edge attribution patching).
@@ -194,12 +194,9 @@ class EdgeMeasurement {
   }
 
   std::vector<double> attributions(std::size_t i, Tape& tape) const {
-    const PairBatch& batch = runner_.batches()[i];
     ContributionCapture clean_pass(paths_);
     const Var z = runner_.logits(tape, i, Side::clean, &clean_pass);
-    const MatrixView logits = z.value();
-    const Tensor seed = difference_seed(batch, logits.rows, logits.cols);
-    tape.backward(z, seed.matrix());
+    tape.backward(z, runner_.seed(i, z.value()).matrix());
     std::vector<double> result(graph_.edges.size());
     for (const Receiver& receiver : graph_.receivers) {
       Tape local;
@@ -258,7 +255,7 @@ double correlation_of(const std::vector<EdgeEffect>& effects) {
 
 EdgesReport measure_edges(PairRunner& all, PairRunner& choosing, PairRunner& measuring, std::uint64_t seed,
                           double keep) {
-  EdgesReport report{.pairs = all.pairs(),
+  EdgesReport report{.inputs = {.pairs = all.pairs(), .measure = all.measure()},
                      .graph = EdgeGraph(all.model().config()),
                      .effects = {},
                      .keep = keep,

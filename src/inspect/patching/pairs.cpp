@@ -5,8 +5,10 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/core/portable_math.h"
 #include "engine/model/finite.h"
 #include "inspect/effects/measure_effects.h"
+#include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"
 
 namespace thimble {
@@ -22,46 +24,63 @@ Batch read_sequence(const Evaluator& evaluator, std::int64_t index) {
   return batch;
 }
 
-// Returns why two inputs cannot be compared; "" when they can.
-std::string obstacle(const Batch& a, const Batch& b) {
+// Returns why the labels of two inputs cannot be compared, or the inputs; "" when they can.
+std::string obstacle_of_labels(const Batch& a, const Batch& b) {
+  const std::string reason = obstacle(a, b);
+  const bool same = reason.empty() && a.labels == b.labels;
+  return same ? "the inputs have the same labels; choose two that differ" : reason;
+}
+
+// Returns whether the labels of every pair differ somewhere.
+bool labels_differ(const PairBatch& batch) {
+  const std::vector<std::int32_t>&clean = batch.clean.labels, &corrupted = batch.corrupted.labels;
+  const auto of_pair = std::ssize(clean) / batch.clean.sequences;
+  for (auto first = clean.begin(), other = corrupted.begin(); first != clean.end();
+       first += of_pair, other += of_pair)
+    if (std::equal(first, first + of_pair, other)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string obstacle(const Batch& clean, const Batch& corrupted) {
   const auto lengths = [](const char* what, const auto& x, const auto& y) {
     return fmt::format("the inputs have {} {} and {}; choose two of equal length", what, x[0], y[0]);
   };
-  if (a.lengths != b.lengths) return lengths("lengths", a.lengths, b.lengths);
-  if (a.source_length > 0 && a.source_lengths != b.source_lengths)
-    return lengths("sources of lengths", a.source_lengths, b.source_lengths);
-  if (a.rows != b.rows) return "the inputs have labels at different positions; choose two with the same";
-  if (a.labels == b.labels) return "the inputs have the same labels; choose two that differ";
+  if (clean.source_length > 0 && clean.source_lengths != corrupted.source_lengths)
+    return lengths("sources of lengths", clean.source_lengths, corrupted.source_lengths);
+  if (clean.lengths != corrupted.lengths)
+    return lengths(clean.source_length > 0 ? "answers of lengths" : "lengths", clean.lengths,
+                   corrupted.lengths);
+  if (clean.rows != corrupted.rows)
+    return "the inputs have labels at different positions; choose two with the same";
   return "";
 }
 
-std::vector<PairBatch> read_pairs(const Evaluator& evaluator, std::span<const InputPair> pairs) {
+std::vector<ExamplePair> examples_of(const Evaluator& evaluator, std::span<const InputPair> pairs) {
+  std::vector<ExamplePair> examples(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    evaluator.dataset().example(evaluator.split(), pairs[i].clean, examples[i].clean);
+    evaluator.dataset().example(evaluator.split(), pairs[i].corrupted, examples[i].corrupted);
+  }
+  return examples;
+}
+
+std::vector<PairBatch> batches_of(const Dataset& dataset, std::span<const ExamplePair> pairs) {
   std::vector<PairBatch> batches;
   while (!pairs.empty()) {
-    std::vector<std::int64_t> clean, corrupted;
-    for (const InputPair& pair : pairs.first(std::min(kPairsPerBatch, pairs.size()))) {
+    std::vector<Example> clean, corrupted;
+    for (const ExamplePair& pair : pairs.first(std::min(kPairsPerBatch, pairs.size()))) {
       clean.push_back(pair.clean);
       corrupted.push_back(pair.corrupted);
     }
     pairs = pairs.subspan(clean.size());
     PairBatch& batch = batches.emplace_back();
-    evaluator.dataset().fill(evaluator.split(), clean, batch.clean);
-    evaluator.dataset().fill(evaluator.split(), corrupted, batch.corrupted);
+    dataset.fill(clean, batch.clean);
+    dataset.fill(corrupted, batch.corrupted);
   }
   return batches;
 }
-
-// Calls f(label, clean, corrupted) for every label that differs.
-template <class F>
-void each_difference(const PairBatch& batch, const F& f) {
-  for (const std::int32_t row : batch.clean.rows) {
-    const auto label = static_cast<std::size_t>(row);
-    const std::int32_t clean = batch.clean.labels[label], corrupted = batch.corrupted.labels[label];
-    if (clean != corrupted) f(row, clean, corrupted);
-  }
-}
-
-}  // namespace
 
 std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count) {
   std::vector<Batch> sequences;
@@ -77,13 +96,13 @@ std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count
   for (std::int64_t i = 0; i < evaluator.sequences() && std::ssize(pairs) < count; ++i) {
     const Batch& clean = sequences[static_cast<std::size_t>(i)];
     std::int64_t other = next[static_cast<std::size_t>(i)];
-    while (other != i && !obstacle(clean, sequences[static_cast<std::size_t>(other)]).empty())
+    while (other != i && !obstacle_of_labels(clean, sequences[static_cast<std::size_t>(other)]).empty())
       other = next[static_cast<std::size_t>(other)];
     if (other != i) pairs.push_back({i, other});
   }
   require<DataError>(
       !pairs.empty(),
-      "patching: none of {} test sequences has a counterpart of the same length, with labels at the same positions and at least one that differs; use a larger test split",
+      "patching: none of {} test sequences has a counterpart of the same length, with labels at the same positions and at least one that differs; use a larger test split, corrupt each by itself (--corruption order), or give a pair of your own (--clean-text, --corrupted-text)",
       evaluator.sequences());
   return pairs;
 }
@@ -93,20 +112,34 @@ void require_comparable(const Evaluator& evaluator, InputPair pair) {
     require<ShapeError>(index >= 0 && index < evaluator.sequences(),
                         "patching: there is no sequence {}; give 0 to {}", index, evaluator.sequences() - 1);
   const std::string reason =
-      obstacle(read_sequence(evaluator, pair.clean), read_sequence(evaluator, pair.corrupted));
+      obstacle_of_labels(read_sequence(evaluator, pair.clean), read_sequence(evaluator, pair.corrupted));
   require<DataError>(reason.empty(), "patching: {}", reason);
 }
 
-PairRunner::PairRunner(Evaluator& evaluator, std::vector<PairBatch> batches)
-    : evaluator_(evaluator), batches_(std::move(batches)) {
+PatchMeasure measure_of(std::span<const PairBatch> batches) {
+  return std::ranges::all_of(batches, labels_differ) ? PatchMeasure::logit_difference
+                                                     : PatchMeasure::log_probability;
+}
+
+PairRunner::PairRunner(Evaluator& evaluator, std::vector<PairBatch> batches, PatchMeasure measure)
+    : evaluator_(evaluator), batches_(std::move(batches)), measure_(measure) {
   for (const PairBatch& batch : batches_) {
     first_.push_back(pairs_);
     pairs_ += batch.clean.sequences;
   }
 }
 
-PairRunner::PairRunner(Evaluator& evaluator, std::span<const InputPair> pairs)
-    : PairRunner(evaluator, read_pairs(evaluator, pairs)) {}
+template <class F>
+void PairRunner::each_label(const PairBatch& batch, const F& f) const {
+  const bool differ = measure_ == PatchMeasure::logit_difference;
+  const std::vector<std::int32_t>& knowable = batch.clean.knowable_labels;
+  for (std::size_t i = 0; i < batch.clean.rows.size(); ++i) {
+    const std::int32_t row = batch.clean.rows[i];
+    const auto label = static_cast<std::size_t>(row);
+    const std::int32_t clean = batch.clean.labels[label], corrupted = batch.corrupted.labels[label];
+    if (differ ? clean != corrupted : knowable.empty() || knowable[i] != kIgnore) f(row, clean, corrupted);
+  }
+}
 
 Var PairRunner::logits(Tape& tape, std::size_t batch, Side side, Hooks* hooks) const {
   return model()(tape, model_input(input(batches_[batch], side)), {.hooks = hooks});
@@ -122,9 +155,11 @@ std::vector<double> PairRunner::run(Side side, const MakeHooks& make_hooks, std:
     if (hooks) count += hooks->replaced();
     const std::int64_t labels = std::ssize(pairs.clean.labels) / pairs.clean.sequences;
     double* differences = result.data() + first_[i];
-    each_difference(pairs, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
+    each_label(pairs, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
       differences[row / labels] +=
-          static_cast<double>(z.row(row)[corrupted]) - static_cast<double>(z.row(row)[clean]);
+          measure_ == PatchMeasure::log_probability
+              ? -log_probabilities(z, row)[static_cast<std::size_t>(clean)]
+              : static_cast<double>(z.row(row)[corrupted]) - static_cast<double>(z.row(row)[clean]);
     });
     for (std::int64_t b = 0; b < pairs.clean.sequences; ++b)
       if (!std::isfinite(differences[b])) require_finite(tape, model().config(), "patching");
@@ -140,11 +175,18 @@ std::vector<double> PairRunner::differences(Side side, const std::string& what, 
   return result;
 }
 
-Tensor difference_seed(const PairBatch& batch, std::int64_t rows, std::int64_t vocabulary) {
-  Tensor seed({rows, vocabulary});
-  each_difference(batch, [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
-    seed.matrix().row(row)[corrupted] = 1;
-    seed.matrix().row(row)[clean] = -1;
+Tensor PairRunner::seed(std::size_t batch, ConstMatrixView logits) const {
+  Tensor seed({logits.rows, logits.cols});
+  each_label(batches_[batch], [&](std::int32_t row, std::int32_t clean, std::int32_t corrupted) {
+    Real* const dy = seed.matrix().row(row);
+    if (measure_ == PatchMeasure::log_probability) {
+      std::ranges::transform(log_probabilities(logits, row), dy,
+                             [](double log_p) { return static_cast<Real>(portable::exp(log_p)); });
+      dy[clean] -= 1;
+    } else {
+      dy[corrupted] = 1;
+      dy[clean] = -1;
+    }
   });
   return seed;
 }

@@ -68,12 +68,16 @@ void leave_out_shorter(std::vector<double>& changes, const PairRunner& runner, c
     }
 }
 
-// Returns the tokens of one sequence, or of its source.
-std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& batch) {
+std::vector<std::string> names_of(const Dataset& dataset, std::span<const std::int32_t> tokens) {
   std::vector<std::string> result;
-  for (const std::int32_t token : batch.input_of(0))
-    result.push_back(dataset.names()[static_cast<std::size_t>(token)]);
+  for (const std::int32_t token : tokens) result.push_back(dataset.names()[static_cast<std::size_t>(token)]);
   return result;
+}
+
+std::vector<std::string> labels_of(const Dataset& dataset, const Batch& batch) {
+  std::vector<std::int32_t> tokens;
+  for (const std::int32_t output : batch.row_labels) tokens.push_back(dataset.token_of(output));
+  return names_of(dataset, tokens);
 }
 
 }  // namespace
@@ -81,7 +85,8 @@ std::vector<std::string> names_of_input(const Dataset& dataset, const Batch& bat
 PatchingReport measure_patching(PairRunner& runner) {
   const std::vector<AttentionLayer>& layers = runner.model().attention_layers();
   double work = 0;
-  PatchingReport report{.pairs = runner.pairs(), .clean = {}, .corrupted = {}, .heads = {}};
+  PatchingReport report;
+  report.inputs = {.pairs = runner.pairs(), .measure = runner.measure()};
   for (std::int64_t l = 0; l < std::ssize(layers); ++l) {
     const AttentionLayer& layer = layers[static_cast<std::size_t>(l)];
     work += static_cast<double>(2 * layer.heads * (1 + max_positions(runner, layer)));
@@ -111,7 +116,7 @@ PatchingReport measure_patching(PairRunner& runner) {
       patched({});
       for (std::int64_t t = 0; t < max_positions(runner, layers[l]); ++t) patched(t);
     }
-    const std::vector<PatchEffect> effects = patch_effects(sums, totals);
+    const std::vector<PatchEffect> effects = patch_effects(sums, totals, runner.measure());
     auto next = effects.begin();
     for (PatchingReport::Head& head : report.heads) {
       const std::int64_t positions = max_positions(runner, layers[static_cast<std::size_t>(head.id.layer)]);
@@ -123,14 +128,23 @@ PatchingReport measure_patching(PairRunner& runner) {
   return report;
 }
 
+PatchingReport patching(Evaluator& evaluator, std::vector<PairBatch> pairs) {
+  const PatchMeasure measure = measure_of(pairs);
+  PairRunner runner(evaluator, std::move(pairs), measure);
+  PatchingReport report = measure_patching(runner);
+  if (runner.pairs() > 1) return report;
+  const Dataset& dataset = evaluator.dataset();
+  const auto& [clean, corrupted] = runner.batches()[0];
+  report.clean = names_of(dataset, clean.input_of(0));
+  report.corrupted = names_of(dataset, corrupted.input_of(0));
+  report.clean_labels = labels_of(dataset, clean);
+  report.corrupted_labels = labels_of(dataset, corrupted);
+  return report;
+}
+
 PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs) {
   for (const InputPair& pair : pairs) require_comparable(evaluator, pair);
-  PairRunner runner(evaluator, pairs);
-  PatchingReport report = measure_patching(runner);
-  if (pairs.size() > 1) return report;
-  report.clean = names_of_input(evaluator.dataset(), runner.batches()[0].clean);
-  report.corrupted = names_of_input(evaluator.dataset(), runner.batches()[0].corrupted);
-  return report;
+  return patching(evaluator, batches_of(evaluator.dataset(), examples_of(evaluator, pairs)));
 }
 
 }  // namespace THIMBLE_PRECISION

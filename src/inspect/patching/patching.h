@@ -18,7 +18,9 @@ std::unique_ptr<Replace> patch_head(std::span<const AttentionLayer> layers, Head
 // Throws as patch_effects and PairRunner::differences do. The report has no tokens.
 PatchingReport measure_patching(PairRunner& runner);
 
-// Patches the pairs, of the evaluator's split; a single pair is reported with its tokens.
+// Returns measure_patching, of a single pair with its tokens.
+PatchingReport patching(Evaluator& evaluator, std::vector<PairBatch> pairs);
+// Patches the pairs, of the evaluator's split. Throws as require_comparable.
 PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs);
 
 }  // namespace THIMBLE_PRECISION
@@ -27,8 +29,8 @@ PatchingReport patching(Evaluator& evaluator, std::span<const InputPair> pairs);
 template <class R>
 PatchingReport run_patching(const ModelSource& model, std::int64_t clean, std::int64_t corrupted);
 template <class R>
-PatchingReport run_patching_pairs(const ModelSource& model, std::int64_t pairs);
+PatchingReport run_patching_pairs(const ModelSource& model, const PairChoice& choice);
 template <class R>
-EdgesReport run_edges(const ModelSource& model, std::int64_t pairs);
+EdgesReport run_edges(const ModelSource& model, const PairChoice& choice);
 
 }  // namespace thimble

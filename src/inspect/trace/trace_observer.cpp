@@ -134,19 +134,26 @@ void set_source(Batch& batch, const std::vector<std::int32_t>& tokens) {
 
 }  // namespace
 
-ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
-                          const std::vector<std::int32_t>& tokens, ChunkHooks* interventions) {
-  Chunk chunk;
-  Batch& batch = chunk.batch;
+Batch own_batch(const Model& network, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
+                bool& finished) {
+  Batch batch;
   batch.sequences = 1;
   batch.tokens = tokens;
-  bool finished = true;
+  finished = true;
   if (dataset.layout() == Layout::seq2seq) {
     set_source(batch, tokens);
     finished = generate_tokens(network, dataset, batch);
   }
   batch.length = std::ssize(batch.tokens);
   batch.lengths = length_of(batch.tokens);
+  return batch;
+}
+
+ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
+                          const std::vector<std::int32_t>& tokens, ChunkHooks* interventions) {
+  Chunk chunk;
+  bool finished = true;
+  const Batch& batch = chunk.batch = own_batch(network, dataset, tokens, finished);
   ForwardTrace trace;
   TraceObserver hooks(
       network, dataset, 1, [&](const ForwardTrace& visited) { trace = visited; }, true, true);

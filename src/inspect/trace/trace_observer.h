@@ -51,6 +51,11 @@ class TraceObserver : public ChunkHooks {
   std::vector<ForwardTrace> traces_;  // by sequence of the chunk
 };
 
+// Returns the batch of the user's tokens, without labels: those of an encoder-decoder are the source, and the decoder input
+// is its greedy output. `finished` is set to whether that ended.
+Batch own_batch(const Model& network, const Dataset& dataset, const std::vector<std::int32_t>& tokens,
+                bool& finished);
+
 // Runs the model on the user's tokens, as trace_input() does. With interventions, which may replace values of
 // the pass or observe them, there is no logit lens; the decoder input is that without them.
 ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,

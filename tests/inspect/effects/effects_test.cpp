@@ -210,8 +210,8 @@ TEST_CASE("heads without a softmax are ablated and patched, not scored", "[inspe
   trained.silence(trained.parameters(), heads[0]);
   trained.give();
   CHECK_THAT(ablated.zero.loss_change, WithinAbs(trained.evaluator.run().loss - ablated.baseline.loss, 1e-6));
-  CHECK(patch_pairs(saved.source, 10).heads.size() == 2);
-  CHECK(patch_edges(saved.source, 10).effects.size() > 2);
+  CHECK(patch_pairs(saved.source, {.pairs = 10}).heads.size() == 2);
+  CHECK(patch_edges(saved.source, {.pairs = 10}).effects.size() > 2);
 }
 
 TEST_CASE("an intervention does not change the model", "[inspect]") {

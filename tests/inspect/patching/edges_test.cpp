@@ -259,7 +259,7 @@ TEST_CASE("effects and attributions of edges are those of runs with one edge pat
   for (const Config& config : edge_configs()) {
     EdgeModel model(config);
     const EdgesReport report = measure_edges(model.runner, model.runner, model.runner, kSeed);
-    CHECK(report.pairs == model.runner.pairs());
+    CHECK(report.inputs.pairs == model.runner.pairs());
     CHECK(model.runner.batches().size() == 2);
     REQUIRE(report.effects.size() == model.graph.edges.size());
     const auto edges = static_cast<double>(report.effects.size());

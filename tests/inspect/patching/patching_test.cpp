@@ -157,10 +157,14 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const Json step = to_json(RemovalStep{1, HeadId{0, 2}, 1, 2}, layers);
   CHECK((step["head"] == 2 && step["name"] == "0.2"));
   const HeadPatch noising{{0.5}, {{0.25}}}, denoising{{0.75, Interval{0, 1}}, {}};
-  CHECK(json_text(to_json(PatchingReport{1, {"a"}, {"b"}, {{{1, 2}, "", noising, denoising}}})) ==
-        R"({"pairs":1,"clean":["a"],"corrupted":["b"],"heads":[{"layer":1,"head":2,"name":"1.2",)"
-        R"("noising":{"effect":0.5,"pairs":0,"positions":[{"effect":0.25,"pairs":0}]},)"
-        R"("denoising":{"effect":0.75,"pairs":0,"interval":[0.0,1.0],"positions":[]}}]})");
+  CHECK(
+      json_text(
+          to_json(PatchingReport{{}, {"a"}, {"b"}, {"c"}, {"d"}, {{{1, 2}, "", noising, denoising}}})) ==
+      R"({"pairs":1,"inputs":"1 pair of test sequences","corruption":"resample","measure":"logit_difference",)"
+      R"("clean":["a"],"corrupted":["b"],"clean_labels":["c"],"corrupted_labels":["d"],"heads":[{"layer":1,"head":2,"name":"1.2",)"
+      R"("noising":{"effect":0.5,"pairs":0,"positions":[{"effect":0.25,"pairs":0}]},)"
+      R"("denoising":{"effect":0.75,"pairs":0,"interval":[0.0,1.0],"positions":[]}}]})");
   CHECK(to_json(PatchingReport{
-            2, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] == "cross.0");
+            {2}, {}, {}, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] ==
+        "cross.0");
 }

@@ -6,6 +6,9 @@ function shareText({ effect, interval }) {
   return signed(effect) + (interval ? ` (approximate 95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
 }
 
+const measureText = ({ measure }) =>
+  measure === "logit_difference" ? "logit difference" : "log-probability of the clean labels";
+
 // Returns the map of noising the heads of a layer at each position; `full` is the effect that gets the full color.
 function positionMap(heads, full) {
   const title = layerName(heads[0].layer);
@@ -34,14 +37,14 @@ function positionMap(heads, full) {
 
 function patching() {
   if (!report.patching) return null;
-  const { heads, pairs } = report.patching;
+  const { heads, inputs } = report.patching;
   const largest = Math.max(0, ...heads.flatMap((h) => h.noising.positions.map(({ effect }) => effect ?? 0)));
   const layers = [...new Set(heads.map((h) => h.layer))].map((layer) => heads.filter((h) => h.layer === layer));
   const rows = heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]);
   return section(
     "patching",
     "Activation patching",
-    `${counted(pairs, "pair")} of test sequences. Noising: the share of the logit difference that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    `${inputs}. Noising: the share of the ${measureText(report.patching)} that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
     element("div", { class: "panel" }, plainTable(["head", "noising", "denoising"], rows)),
     element("div", { class: "stack" }, ...layers.map((of) => positionMap(of, largest))),
   );
@@ -124,7 +127,7 @@ function edgePanel(all, size) {
   const options = kLeastEffects.map((least) => [least, shareOf(least)]);
   const list = choice("effect at least", options, state.leastEffect, (value) => update({ leastEffect: Number(value) }));
   subscribe(["leastEffect"], () => {
-    const rule = `those whose effect, up or down, is at least ${shareOf(state.leastEffect)} of the logit difference`;
+    const rule = `those whose effect, up or down, is at least ${shareOf(state.leastEffect)}`;
     text.textContent = `${shown().length} of ${all.length} edges are drawn${state.leastEffect ? `, ${rule}` : ""}.`;
     draw();
   });
@@ -137,7 +140,7 @@ function edgePanel(all, size) {
 
 function edges() {
   if (!report.edges) return null;
-  const { pairs, correlation, circuit } = report.edges;
+  const { inputs, correlation, circuit } = report.edges;
   const kRows = 20;
   const size = ({ effect }) => Math.abs(effect ?? 0);
   const all = [...report.edges.edges].sort((a, b) => size(b) - size(a));
@@ -147,12 +150,12 @@ function edges() {
   return section(
     "edges",
     "Edges",
-    `${counted(pairs, "pair")} of test sequences. The effect of an edge is the share of the logit difference that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
+    `${inputs}. The effect of an edge is the share of the ${measureText(report.edges)} that is lost when it alone carries what it carries on the corrupted input. Lines are as wide as the effect; 0.1 is head 1 of layer 0.`,
     edgePanel(all, size),
     element(
       "p",
       {},
-      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of the logit difference on ${counted(circuit.pairs, "pair")} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
+      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of it on ${counted(circuit.pairs, "pair")} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
     ),
     element("div", { class: "panel" }, plainTable(["edge", "effect", "attribution", "circuit"], rows)),
   );

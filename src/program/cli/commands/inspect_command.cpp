@@ -26,7 +26,8 @@ struct InspectArguments {
   std::string smallest_effect = fmt::format("{}", kSmallestEffect);
   std::string html;
   std::optional<std::int64_t> clean, corrupted;
-  std::int64_t pairs = kUsualPairs;
+  std::optional<std::string> clean_text, corrupted_text, corruption;
+  std::string pairs = std::to_string(kUsualPairs);
   bool edges = false, details = false;
 
   // Opens the model, and completes the options.
@@ -79,32 +80,60 @@ int run_trace(InspectArguments& arguments) {
   return kDone;
 }
 
-int run_patch(InspectArguments& arguments) {
-  require<ConfigError>(!arguments.clean || arguments.pairs == kUsualPairs,
-                       "--pairs {}: --clean and --corrupted are one pair; leave them or --pairs out",
-                       arguments.pairs);
+// Returns the pairs that the options choose. Throws ConfigError when they name several.
+PairChoice choose_pairs(const InspectArguments& arguments) {
+  const bool one = arguments.clean || arguments.clean_text;
+  require<ConfigError>(!one || arguments.pairs == std::to_string(kUsualPairs),
+                       "--pairs {}: {} are one pair; leave them or --pairs out", printable(arguments.pairs),
+                       arguments.clean ? "--clean and --corrupted" : "--clean-text and --corrupted-text");
+  require<ConfigError>(!arguments.clean || !arguments.clean_text,
+                       "--clean-text: --clean and --corrupted are a pair already; leave out one of the two");
+  PairChoice choice;
+  if (arguments.corruption) check_corruption(choice.corruption = *arguments.corruption);
+  if (arguments.clean_text) {
+    choice.texts = {{*arguments.clean_text, *arguments.corrupted_text}};
+  } else if (const auto number = parse_number<std::int64_t>(arguments.pairs)) {
+    require<ConfigError>(
+        *number >= 2 && *number <= 1'000'000,
+        "--pairs {}: must be an integer from 2 to 1000000, of test sequences, or a file of your own pairs",
+        *number);
+    choice.pairs = *number;
+  } else {
+    choice.texts = read_text_pairs(arguments.pairs);
+  }
   require<ConfigError>(
-      !arguments.edges || (!arguments.clean && !arguments.heads.some()),
-      "--edges measures every edge over many pairs; leave out --clean, --corrupted and --heads");
+      !arguments.corruption || (!arguments.clean && choice.texts.empty()),
+      "--corruption {}: corrupts test sequences, and pairs of your own have both inputs; leave out one of the two",
+      printable(arguments.corruption.value_or("")));
+  return choice;
+}
+
+int run_patch(InspectArguments& arguments) {
+  require<ConfigError>(!arguments.edges || (!arguments.clean && !arguments.heads.some()),
+                       "--edges measures every edge; leave out --clean, --corrupted and --heads");
+  const PairChoice choice = choose_pairs(arguments);
   const std::vector<std::string>& pair = arguments.model.overrides;
   if (pair.size() == 2 && parse_number<std::int64_t>(pair[0]) && parse_number<std::int64_t>(pair[1]))
     throw ConfigError(fmt::format(
         "{0} {1}: a pair is given by options; for these test sequences: --clean {0} --corrupted {1}", pair[0],
         pair[1]));
   const ModelSource model = arguments.open();
-  const auto write_page = [&](const char* name, const auto& report) {
-    if (!arguments.html.empty())
-      write_result(arguments.html, html_page(arguments.report(model), nullptr, {{name, to_json(report)}}));
+  const auto patch_heads = [&] {
+    return arguments.clean ? patch(model, *arguments.clean, *arguments.corrupted)
+                           : patch_pairs(model, choice);
+  };
+  const auto write_page = [&](const Json& results) {
+    write_result(arguments.html, html_page(arguments.report(model), nullptr, results));
   };
   if (arguments.edges) {
-    const EdgesReport report = patch_edges(model, arguments.pairs);
-    write_page("edges", report);
+    const EdgesReport report = patch_edges(model, choice);
+    if (!arguments.html.empty())
+      write_page({{"patching", to_json(patch_heads())}, {"edges", to_json(report)}});
     show_edges(report, arguments.output);
     return kDone;
   }
-  const PatchingReport report = arguments.clean ? patch(model, *arguments.clean, *arguments.corrupted)
-                                                : patch_pairs(model, arguments.pairs);
-  write_page("patching", report);
+  const PatchingReport report = patch_heads();
+  if (!arguments.html.empty()) write_page({{"patching", to_json(report)}});
   show_patching(report, model.config.model, arguments.heads, arguments.output);
   return kDone;
 }
@@ -127,18 +156,26 @@ void add_action(Command& command, const Arguments& arguments, int (*run)(Inspect
   });
 }
 
-Option& add_sequences(Command& command, const Arguments& arguments) {
-  return command
-      .add_option("--sequences", arguments->options.sequences,
-                  "Test sequences to analyze; of a data file, a random sample of its lines")
+Option& add_sequences(Command& command, const Arguments& arguments, const std::string& help) {
+  return command.add_option("--sequences", arguments->options.sequences, help)
       .between(1, 1'000'000'000)
       .shows_default()
       .value_name("N");
 }
 
+const std::string kAnalyzed = "Test sequences to analyze; of a data file, a random sample of its lines";
+
 // Adds the options of the report, which trace and patch make for --html alone.
 void add_report(Command& command, const Arguments& arguments, bool is_page) {
-  Option& sequences = add_sequences(command, arguments);
+  const auto add_html = [&]() -> Option& {
+    command.group("Output");
+    return command.add_option("--html", arguments->html, "Write the report as an HTML page")
+        .writable()
+        .value_name("FILE", Value::file);
+  };
+  Option* html = is_page ? &add_html() : nullptr;
+  Option& sequences =
+      add_sequences(command, arguments, is_page ? "Test sequences that its report reads" : kAnalyzed);
   Option& examples = command
                          .add_option("--examples", arguments->options.examples,
                                      "How many of them the report contains in full")
@@ -147,16 +184,15 @@ void add_report(Command& command, const Arguments& arguments, bool is_page) {
                          .value_name("N");
   Option& share =
       command
-          .add_option("--smallest-effect", arguments->smallest_effect,
-                      "Smallest effect of interest, as a share of the way from chance to a perfect model")
+          .add_option(
+              "--smallest-effect", arguments->smallest_effect,
+              is_page ? "Smallest effect of interest in the report"
+                      : "Smallest effect of interest, as a share of the way from chance to a perfect model")
           .shows_default()
           .value_name("SHARE");
-  command.group("Output");
-  Option& html = command.add_option("--html", arguments->html, "Write the report as an HTML page")
-                     .writable()
-                     .value_name("FILE", Value::file);
+  if (!is_page) add_html();
   for (Option* option : {&sequences, &examples, &share})
-    if (is_page) option->needs(html);
+    if (is_page) option->needs(*html);
 }
 
 void add_trace(Command& program) {
@@ -166,7 +202,6 @@ void add_trace(Command& program) {
   arguments->model.add_to(command, "TEXT", "The sequence, such as \"a b c\"");
   command.group("Analysis");
   arguments->heads.add_to(command);
-  command.group("Report of --html");
   add_report(command, arguments, true);
   command.example("thimble trace runs/reverse \"3 1 4\" --heads 0.0");
   add_action(command, arguments, run_trace);
@@ -178,10 +213,19 @@ void add_patch(Command& program) {
   const auto arguments = std::make_shared<InspectArguments>();
   arguments->model.add_to(command);
   command.group("Analysis");
-  command.add_option("--pairs", arguments->pairs, "Pairs of test sequences, at most")
-      .between(2, 1'000'000)
+  command.add_option("--pairs", arguments->pairs, "Pairs of test sequences, or JSON Lines of your own")
       .shows_default()
-      .value_name("N");
+      .value_name("N|FILE", Value::file);
+  command
+      .add_option("--corruption", arguments->corruption,
+                  "Of test sequences: resample, target, order or \"token K\"")
+      .value_name("NAME");
+  Option& clean_text =
+      command.add_option("--clean-text", arguments->clean_text, "One pair of your own: its clean text");
+  Option& corrupted_text = command.add_option("--corrupted-text", arguments->corrupted_text,
+                                              "One pair of your own: the other one");
+  clean_text.needs(corrupted_text).value_name("T");
+  corrupted_text.needs(clean_text).value_name("T");
   Option& clean =
       command.add_option("--clean", arguments->clean, "One pair: the number of its clean test sequence");
   Option& corrupted =
@@ -190,7 +234,6 @@ void add_patch(Command& program) {
   corrupted.needs(clean).value_name("N");
   command.add_flag("--edges", arguments->edges, "Path patching: every edge, and the smallest circuit");
   arguments->heads.add_to(command);
-  command.group("Report of --html");
   add_report(command, arguments, true);
   command.example("thimble patch runs/reverse --pairs 20");
   add_action(command, arguments, run_patch);
@@ -202,7 +245,7 @@ void add_ablate(Command& program) {
   arguments->model.add_to(command, "HEADS",
                           "Heads to ablate together, such as 0.1,1.0; cross.0.1 in an encoder-decoder");
   command.group("Analysis");
-  add_sequences(command, arguments);
+  add_sequences(command, arguments, kAnalyzed);
   command.example("thimble ablate runs/reverse 0.0");
   add_action(command, arguments, run_ablate);
 }

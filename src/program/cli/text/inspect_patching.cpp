@@ -58,13 +58,20 @@ void print_positions(const PatchingReport& report, const ModelConfig& model, con
 
 void print_patching(const PatchingReport& report, const ModelConfig& model, const HeadChoice& heads) {
   const std::size_t width = line_width(1);
-  if (report.clean.empty()) {
-    print_out("{} pairs of test sequences. ", report.pairs);
-  } else {
-    print_out("{}{}\n", wrapped(fmt::format("clean      {}", fmt::join(report.clean, " ")), width, 11),
-              wrapped(fmt::format("corrupted  {}", fmt::join(report.corrupted, " ")), width, 11));
+  const auto print_input = [&](const char* name, const std::vector<std::string>& tokens,
+                               const std::vector<std::string>& labels) {
+    const std::string text =
+        fmt::format("{:<9}  {}  →  {}", name, fmt::join(tokens, " "), fmt::join(labels, " "));
+    print_out("{}", wrapped(text, width, 11));
+  };
+  if (!report.clean.empty()) {
+    print_input("clean", report.clean, report.clean_labels);
+    print_input("corrupted", report.corrupted, report.corrupted_labels);
+    print_out("\n");
   }
-  print_out("Share of the logit difference that one head carries:\n\n");
+  print_paragraph("{}. Share of the {} that one head carries:", report.inputs.text(),
+                  measure_text(report.inputs.measure));
+  print_out("\n");
   const std::vector<AttentionLayer> layers = attention_layers(model);
   TextTable table("head", {{.title = "noising", .is_left = true}, {.title = "denoising", .is_left = true}});
   for (const PatchingReport::Head& h : report.heads)
@@ -74,18 +81,18 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
   print_out("\n");
   print_paragraph(
       "noising: lost when the clean run gets the head's output on the corrupted input; denoising: restored when the corrupted run gets the clean one{}",
-      report.pairs > 1 ? "; in parentheses: approximate 95 % CI" : "");
+      report.inputs.pairs > 1 ? "; in parentheses: approximate 95 % CI" : "");
   print_positions(report, model, heads);
 }
 
 void print_circuit(const EdgesReport& report) {
   const Circuit& circuit = report.circuit;
   print_paragraph(
-      "\nCircuit (*): {} of {} edges keep {:.1f} % of the logit difference{} on {} that did not choose them (required: {:.0f} %); without "
+      "\nCircuit (*): {} of {} edges keep {:.1f} % of the {}{} on {} that did not choose them (required: {:.0f} %); without "
       "them {:.1f} % is left. {} random circuits of as many edges keep {:.1f} % on average and {:.1f} % at "
       "best; without them {:.1f} % is left on average. Completeness: without a part of the circuit, circuit and model differ by "
       "{:.1f} points, at the worst of {} sets tried.",
-      circuit.edges.size(), report.effects.size(), 100 * circuit.kept,
+      circuit.edges.size(), report.effects.size(), 100 * circuit.kept, measure_text(report.inputs.measure),
       circuit.interval ? fmt::format(" (approximate 95 % CI {:.1f}–{:.1f})", 100 * circuit.interval->low,
                                      100 * circuit.interval->high)
                        : "",
@@ -96,12 +103,14 @@ void print_circuit(const EdgesReport& report) {
 
 void print_edges(const EdgesReport& report) {
   print_paragraph(
-      "{} pairs of test sequences, {} edges. Share of the logit difference that is lost when one edge carries what it carries on the corrupted input, with an approximate 95 % CI:",
-      report.pairs, report.effects.size());
+      "{}; {} edges. Share of the {} that is lost when one edge carries what it carries on the corrupted input{}:",
+      report.inputs.text(), report.effects.size(), measure_text(report.inputs.measure),
+      report.inputs.pairs > 1 ? ", with an approximate 95 % CI" : "");
   const std::vector<std::size_t> order = report.by_effect();
   const std::size_t shown = std::min(kMaxEdges, order.size());
-  TextTable table(
-      "  edge", {{.title = "effect (95 % CI)", .is_left = true}, {.title = "attribution", .is_left = true}});
+  TextTable table("  edge",
+                  {{.title = report.inputs.pairs > 1 ? "effect (95 % CI)" : "effect", .is_left = true},
+                   {.title = "attribution", .is_left = true}});
   for (std::size_t k = 0; k < shown; ++k) {
     const EdgeEffect& effect = report.effects[order[k]];
     table.add(fmt::format("{} {}", report.in_circuit(order[k]) ? '*' : ' ', report.graph.name(order[k])),

@@ -247,7 +247,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 
 // Effects of two edges, the second of less than 1 % of the first, which alone is the circuit.
 EdgesReport edges(const ModelConfig& model) {
-  EdgesReport edges{.pairs = 3, .graph = EdgeGraph(model), .effects = {}, .circuit = {}};
+  EdgesReport edges{.inputs = {.pairs = 3}, .graph = EdgeGraph(model), .effects = {}, .circuit = {}};
   edges.effects.resize(edges.graph.edges.size());
   edges.effects[4].exact = {0.5, Interval{0.4, 0.6}};
   edges.effects[5].exact = {0.001, Interval{0, 0.002}};
@@ -259,7 +259,7 @@ EdgesReport edges(const ModelConfig& model) {
 PatchingReport patching() {
   const HeadPatch patch{{0.25, Interval{0.2, 0.3}, 2},
                         {{0.125, Interval{0, 1}, 2}, {-0.5, Interval{-1, 0}, 1}}};
-  return {2, {}, {}, {{{1, 0}, "", patch, patch}}};
+  return {{2}, {}, {}, {}, {}, {{{1, 0}, "", patch, patch}}};
 }
 
 // Every character in two lines: before marks of emoji, and after a character that such a mark may follow.

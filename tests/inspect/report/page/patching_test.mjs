@@ -25,7 +25,7 @@ test("edges are drawn as wide as their effect, and listed", async () => {
     "logits",
   ]);
   const [count, card] = ["#edges [aria-live]", "#edges .panel"].map((selector) => page.locator(selector).first());
-  const rule = "those whose effect, up or down, is at least 0.5 % of the logit difference";
+  const rule = "those whose effect, up or down, is at least 0.5 %";
   assert.equal(await count.textContent(), `1 of 46 edges are drawn, ${rule}.`);
   await page.locator('[data-choice="effect at least"]').selectOption("0");
   assert.equal(await count.textContent(), "46 of 46 edges are drawn.");
@@ -33,7 +33,7 @@ test("edges are drawn as wide as their effect, and listed", async () => {
   const [inner, figure] = [await card.boundingBox(), await page.locator("#edges svg").boundingBox()];
   assert.ok(inner.width - figure.width < 40, `${figure.width} of ${inner.width} pixels are drawn on`);
   const text = await page.locator("#edges").textContent();
-  assert.match(text, /^Edges3 pairs of test sequences\..*Circuit: 1 of 46 edges keep 100\.0 % of the logit difference/s);
+  assert.match(text, /^Edges3 pairs of test sequences\..*Circuit: 1 of 46 edges keep 100\.0 % of it/s);
   const row = await page.locator("#edges tbody tr").first().locator("th, td").allTextContents();
   assert.deepEqual(row, ["embedding -> 0.0 value", "+0.500 (approximate 95 % CI +0.40 to +0.60)", "0.000", "yes"]);
   assert.equal(await page.locator("#edges tbody tr").count(), 20);
