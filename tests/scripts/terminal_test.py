@@ -111,6 +111,9 @@ for columns in WIDTHS:
     assert ("Not shown in 40 columns: " in words(report)) == (columns == 40) and len(re.findall(r"^[01]\.[0-3]  ", report, re.M)) == 8, report
     side = [line for line in report.split("\n") if line.count("head ") >= 2 and ":" not in line]
     assert side and max(map(width_of, side)) <= columns, f"maps beside each other in {columns} columns:\n{report}"
+    curves = show(columns, "curves", f"run{columns}", "--follow")
+    assert words(curves).count("o validation") == 2 and max(map(width_of, lines_of(curves))) == columns and re.search("[\u2801-\u28ff]", curves), curves
+    assert max(map(ord, show(columns, "curves", f"run{columns}", LC_ALL="C"))) < 128
     kinds = words(show(columns, "inspect", "masked", "--sequences", "50", "--details"))
     assert len(re.findall(r"; target by kind: left neighbor 0\.\d{3}, right neighbor 0\.\d{3} ", kinds)) == 2, kinds
     own = show(columns, "trace", f"run{columns}", "注意 chien e\u0301te\u0301 \U0001f600")

@@ -94,6 +94,7 @@ void add_sweep(Command& program);
 void add_reproduce(Command& program);
 void add_eval(Command& program);
 void add_inspect(Command& program);  // and trace, patch, ablate
+void add_curves(Command& program);
 void add_compare(Command& program);
 void add_generate(Command& program);
 void add_serve(Command& program);

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     cli::add_reproduce(program);
     cli::add_eval(program);
     cli::add_inspect(program);
+    cli::add_curves(program);
     cli::add_compare(program);
     cli::add_generate(program);
     cli::add_serve(program);
