@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build into a folder of its own, then builds the project that docs/library.md shows against it, programs in
-# double precision and on the engine alone, and those of examples/, and runs all: the package is complete, nothing in it
-# points back into the source or build tree, and the page is right, as is the version in the changelog.
+# double precision and on the engine alone, one with an op of its own, and those of examples/, and runs all: the package is
+# complete, nothing in it points back into the source or build tree, and the page is right, as is the version in the changelog.
 # Usage: consumer_test.sh BUILD_DIR SOURCE_DIR
 set -euo pipefail
 build=$(realpath "$1")
@@ -69,6 +69,10 @@ foreach(precision engine engine_f64)
   add_executable(on_${precision} main.cpp)
   target_link_libraries(on_${precision} PRIVATE thimble::${precision})
 endforeach()
+foreach(op own_op wrong_op)
+  add_executable(${op} ${op}.cpp)
+  target_link_libraries(${op} PRIVATE thimble::engine_f64)
+endforeach()
 if(TARGET thimble::thimble)
   message(FATAL_ERROR "the engine alone brings the rest along")
 endif()
@@ -86,11 +90,20 @@ int main() {
               static_cast<int>(random.below(1, 0, 0)));
 }
 EOF
+block cpp "## An op of your own" >"$work/engine/own_op.cpp"
+sed 's/= 2 \* /= /' "$work/engine/own_op.cpp" >"$work/engine/wrong_op.cpp"
 run "configure the engine alone" cmake -S "$work/engine" -B "$work/engine/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix"
 run "build on the engine alone" cmake --build "$work/engine/build"
 said=$("$work/engine/build/on_engine"; "$work/engine/build/on_engine_f64")
 [[ $said == $'4 0.5 0\n8 0.5 0' ]] || { echo "consumer_test: failed: programs on the engine alone: $said" >&2; exit 1; }
+
+diff <("$work/engine/build/own_op") <(block text "## An op of your own") ||
+  { echo "consumer_test: failed: the page's op (above)" >&2; exit 1; }
+if said=$("$work/engine/build/wrong_op") || [[ $said != 'gradient of x: the gradient is '*', numerically '* ]]; then
+  echo "consumer_test: failed: the page's op with a wrong gradient says: $said" >&2
+  exit 1
+fi
 
 sed 's/COMPONENTS engine/COMPONENTS motor/' "$work/engine/CMakeLists.txt" >"$work/consumer/CMakeLists.txt"
 if cmake -S "$work/consumer" -B "$work/motor" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" 2>&1 ||
