@@ -1,5 +1,5 @@
 """Sequences of brackets for docs/inspect.md: each ) asks for the kind of the bracket that it closes, and "attends" says which
-one that is. Prints JSON Lines of 2,000 sequences, and of 300 that are longer and nest deeper, "varied". With an argument, hypotheses
+one that is. Prints JSON Lines of 10,000 sequences, and of 300 that are longer and nest deeper, "varied". With an argument, hypotheses
 on a model of these data: 600 and 300 sequences that it has not seen, with three answers to where a head looks."""
 
 import json
@@ -33,7 +33,7 @@ def row(tokens, closes, is_varied, hypotheses):
 
 hypotheses = len(sys.argv) > 1
 draw = random.Random(hypotheses)
-for number in range(900 if hypotheses else 2300):
-    varied = number >= (600 if hypotheses else 2000)
+for number in range(900 if hypotheses else 10300):
+    varied = number >= (600 if hypotheses else 10000)
     print(json.dumps(row(*sequence(draw, draw.randint(5, 8) if varied else draw.randint(3, 7), 6 if varied else 4), varied,
                          hypotheses)))
