@@ -7,8 +7,10 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Unio
 
 Head = Union[str, Tuple[int, int]]  # "cross.0.1" or (layer, head), from 0
 Path = Union[str, "os.PathLike[str]"]
+Texts = Union[str, Sequence[str]]
 Overrides = Optional[Mapping[str, Any]]
 Checkpoint = Union[str, int, None]  # "best", "final" or a step; None for the newest
+VERSION = ["--version"]
 
 
 def value(x: Any) -> str:
@@ -51,6 +53,7 @@ def options(**settings: Any) -> List[str]:
 
 def in_python(message: str, command: Sequence[str]) -> str:
     """A message that names the options of a command by the keywords that the package takes, and those that it gave."""
+    message = re.sub("--(clean|corrupted)-text", r"--\1", message)
     takes = getattr(globals().get("".join(command[1:2])), "__annotations__", {})
     for option, setting in [*zip(command, [*command[1:], ""]), *(("--" + x.replace("_", "-"), "") for x in takes)]:
         if re.fullmatch("--[a-z-]+", option):
@@ -59,10 +62,6 @@ def in_python(message: str, command: Sequence[str]) -> str:
             before = rf" (?={re.escape(setting)}(?!\w))|=" if setting else "="
             message = re.sub(rf"(?<![\w-]){option}(?![\w-])(?:{before})?", keyword, message)
     return message
-
-
-def version() -> List[str]:
-    return ["--version"]
 
 
 def train(config: Path, overrides: Overrides, out: Optional[Path], resume: bool, stop_after: Optional[int],
@@ -98,11 +97,8 @@ def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
 
 def patch(run: Path, checkpoint: Checkpoint, clean: Union[int, str, None], corrupted: Union[int, str, None],
           pairs: Union[int, Path, None], edges: bool, corruption: Optional[str]) -> List[str]:
-    if (clean is None) != (corrupted is None) or isinstance(clean, str) != isinstance(corrupted, str):
-        raise ValueError("patch: clean and corrupted are given together, two numbers or two texts, or neither")
-    kind = "_text" if isinstance(clean, str) else ""
-    return [*_of_run("patch", run, checkpoint),
-            *options(pairs=pairs, edges=edges, corruption=corruption, **{"clean" + kind: clean, "corrupted" + kind: corrupted})]
+    pair = {name + "_text" * isinstance(x, str): x for name, x in (("clean", clean), ("corrupted", corrupted))}
+    return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, edges=edges, corruption=corruption, **pair)]
 
 
 def generate(run: Path, checkpoint: Checkpoint, text: str, beams: Optional[int] = None, samples: Optional[int] = None,

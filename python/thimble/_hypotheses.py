@@ -10,9 +10,9 @@ def rows(model: Any, split: str, sequences: int, vocabulary: Sequence[str],
     outputs = model.description["outputs"] or range(len(vocabulary))  # as tokens, which labels number
     batch, is_next = model.data(split, sequences), model.config["model"]["output"]["per"] == "next"
     for i, row in enumerate(batch.ids):
-        tokens, labels = row[:batch.lengths[i]].tolist(), batch.labels[i].reshape(-1).tolist()
+        tokens = row[:batch.lengths[i]].tolist()
+        labels = batch.labels[i].reshape(-1)[:len(tokens)].tolist()
         source = [] if batch.sources is None else batch.sources[i][:batch.source_lengths[i]].tolist()
-        labels = labels[:len(tokens)]
         read = [[model.vocabulary[token] for token in ids] for ids in (tokens, source) if ids]
         attends = [[query, key, name] for name, rule in rules.items() for query, keys in enumerate(rule(*read))
                    for key, is_one in enumerate(keys) if is_one]

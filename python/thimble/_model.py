@@ -11,6 +11,7 @@ import tempfile
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _server
+from ._arguments import Path, Texts
 from ._attribution import Attribution, attribute
 
 np: Any = None
@@ -90,7 +91,7 @@ def _described(key: str, meaning: str) -> Any:
     return property(lambda self: self.description[key], doc=meaning)
 
 
-class Model:
+class Model(contextlib.AbstractContextManager["Model"]):
     """A model that answers for its arrays. run.model() makes it; its process starts with the first call and ends with
     close(), or when nobody knows the model any more; after that, or when the process has died, a call starts another.
     Sequences are texts, ids (B, T), a list of lists of ids of any lengths, or Tokens. replace={site: value} puts values in
@@ -108,7 +109,7 @@ class Model:
         """The logits (B, T, V), or (B, V) of a model with one output for each sequence."""
         return self._forward(self._batch(x), ["logits"], replace)["logits"]
 
-    def run_with_cache(self, x: Any, names: Union[str, Sequence[str]] = "*", *, replace: Any = None) -> Tuple[Any, Cache]:
+    def run_with_cache(self, x: Any, names: Texts = "*", *, replace: Any = None) -> Tuple[Any, Cache]:
         """The logits, and the arrays of sites; * in a name stands for any characters."""
         wanted = _texts(names) or list(names)
         out = self._forward(self._batch(x), [*wanted, "logits"], replace)
@@ -119,7 +120,7 @@ class Model:
         """The loss of each label in nats, NaN where there is none. targets: texts, or labels as data() has them."""
         return self._forward(self._labelled(x, targets), ["loss"], replace, labels=True)["loss"]
 
-    def gradients(self, x: Any, targets: Any = None, names: Union[str, Sequence[str]] = (), *, cotangent: Any = None,
+    def gradients(self, x: Any, targets: Any = None, names: Texts = (), *, cotangent: Any = None,
                   replace: Any = None) -> Tuple[float, Dict[str, Any]]:
         """The mean loss over all labels, and its derivatives by the values of sites and parameters. With a cotangent, an
         array of the logits' shape, their product with it takes the place of the loss. A replaced value is a leaf: its
@@ -145,7 +146,7 @@ class Model:
         reply, arrays = self._server.ask(request)
         return Tokens(**arrays, where=np.array(reply["where"]))
 
-    def tokens(self, texts: Union[str, Sequence[str]], targets: Union[str, Sequence[str], None] = None) -> Tokens:
+    def tokens(self, texts: Texts, targets: Optional[Texts] = None) -> Tokens:
         """The ids of texts; with targets, or of a model of text, the labels, too."""
         request = {"do": "tokens", "texts": _texts(texts) or list(texts)}
         if targets is not None:
@@ -158,8 +159,7 @@ class Model:
         batch = batch if lengths is None else dataclasses.replace(batch, lengths=lengths)
         return self._server.ask({"do": "texts"}, batch._arrays(False))[0]["texts"]
 
-    def save(self, file: Union[str, "os.PathLike[str]"], names: Union[str, Sequence[str]], x: Any, targets: Any = None, *,
-             replace: Any = None) -> pathlib.Path:
+    def save(self, file: Path, names: Texts, x: Any, targets: Any = None, *, replace: Any = None) -> pathlib.Path:
         """Writes the arrays of sites, with ids, lengths and labels, as a safetensors file whose metadata have the vocabulary;
         a file that is there is replaced once all of it is written."""
         from .safetensors_file import write
@@ -174,11 +174,7 @@ class Model:
             os.replace(part, path)
         return path
 
-    @property
-    def description(self) -> Dict[str, Any]:
-        """All that the program says of the model, see docs/serve.md."""
-        return self._server.description
-
+    description = property(lambda self: self._server.description, doc="All that the program says of it, see docs/serve.md.")
     config: Dict[str, Any] = _described("config", "The config, section by section.")
     vocabulary: List[str] = _described("vocabulary", "The tokens, by id.")
     sites: List[Dict[str, Any]] = _described("sites", "What has an array, in the order of a pass: name, shape, meaning.")
@@ -333,9 +329,6 @@ class Model:
     def close(self) -> None:
         """Ends the process; a call starts another."""
         self._server.close()
-
-    def __enter__(self) -> "Model":
-        return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()

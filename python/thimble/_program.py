@@ -60,7 +60,7 @@ def program() -> str:
                            "THIMBLE to the program")
     key = (path, os.stat(path).st_mtime_ns)
     if key not in _versions:
-        said = subprocess.run([path, *_arguments.version()], capture_output=True, text=True, check=False).stdout
+        said = subprocess.run([path, *_arguments.VERSION], capture_output=True, text=True, check=False).stdout
         _versions[key] = (said.split() or ["unknown"])[-1]
     if _versions[key] != __version__:
         raise RuntimeError(f"{path} has version {_versions[key]}, this package {__version__}; install the same version "
@@ -173,8 +173,6 @@ def warn(lines: Sequence[str]) -> None:
 def failure(status: int, lines: Sequence[str], command: Sequence[str]) -> ThimbleError:
     """The error of a program that said this and ended."""
     message = "\n".join(lines[_error(lines):]).removeprefix("thimble: ")
+    ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status} and printed no result"
     kinds = {2: InputError, 3: NonFiniteError}
-    if status < 0:
-        message = message or f"the program was ended by signal {-status}"
-    message = message or f"the program ended with status {status} and printed no result"
-    return kinds.get(status, ThimbleError)(message, status, command)
+    return kinds.get(status, ThimbleError)(message or f"the program {ended}", status, command)

@@ -10,7 +10,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _arguments, _hypotheses, _plots, _program
-from ._arguments import Checkpoint, Overrides
+from ._arguments import Checkpoint, Overrides, Path, Texts
 from ._arguments import Head as HeadName
 from ._heads import Attention, Head, Heads, attention
 from ._model import Model
@@ -26,7 +26,6 @@ def _rows(path: pathlib.Path) -> List[Dict[str, Any]]:
 
 
 def _step(path: pathlib.Path) -> int:
-    """The step of a checkpoint."""
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return int(header["__metadata__"]["step"])
@@ -37,7 +36,7 @@ class Run:
     a step; by default the newest; "init" for a model() before training. Nothing is kept but what was asked of the same
     weights before."""
 
-    def __init__(self, directory: Union[str, "os.PathLike[str]"], checkpoint: Checkpoint = None):
+    def __init__(self, directory: Path, checkpoint: Checkpoint = None):
         self.directory = pathlib.Path(directory).absolute()
         self.checkpoint = int(checkpoint) if str(checkpoint).isdigit() else checkpoint  # type: ignore[arg-type]
         self._known: Dict[Any, Any] = {}
@@ -123,14 +122,18 @@ class Run:
         _program.call(arguments, progress=True)
         return Run(self.directory)
 
-    def evaluate(self, overrides: Overrides = None, splits: Union[str, Sequence[str]] = (),
-                 sequences: Optional[int] = None) -> Dict[str, Any]:
+    def evaluate(self, overrides: Overrides = None, splits: Texts = (), sequences: Optional[int] = None) -> Dict[str, Any]:
         """Loss and accuracy, by split, each with the number of sequences it is a mean of."""
         return _program.call(_arguments.evaluate(self.directory, self.checkpoint, overrides, splits, sequences))
 
     def inspect(self, overrides: Overrides = None, *, sequences: int = 1000, examples: int = 1) -> Dict[str, Any]:
         """All that `thimble inspect --json` says, of that many sequences of the test split."""
-        return copy.deepcopy(self._once(overrides, sequences=sequences, examples=examples))
+        file = self.path
+        key = (str(file), file.stat().st_mtime_ns, *_arguments.words(overrides), sequences, examples)
+        if key not in self._known:
+            self._known[key] = _program.call(_arguments.inspect(self.directory, self.checkpoint, overrides,
+                                                                sequences=sequences, examples=examples))
+        return copy.deepcopy(self._known[key])
 
     @property
     def heads(self) -> Heads:
@@ -143,7 +146,7 @@ class Run:
         measured = self.inspect()
         return attention(measured["examples"][0], measured.get("attentions"), list)
 
-    def attention(self, text: Union[str, Sequence[str]]) -> Any:
+    def attention(self, text: Texts) -> Any:
         """The Attention of a sequence, tokens with spaces between, or a list of that of each. Needs NumPy."""
         np = needed("numpy", "arrays")
         if isinstance(text, str):
@@ -196,7 +199,7 @@ class Run:
         result = _program.call(_arguments.generate(self.directory, self.checkpoint, text, beams=beams, samples=samples, **how))
         return [(answer["text"], answer["log_probability"]) for answer in result["hypotheses"]]
 
-    def report(self, file: Union[str, "os.PathLike[str]"], sequences: int = 1000) -> pathlib.Path:
+    def report(self, file: Path, sequences: int = 1000) -> pathlib.Path:
         """Writes the HTML report, one page that needs nothing else; returns its path."""
         _program.call(_arguments.inspect(self.directory, self.checkpoint, None, sequences=sequences, html=file))
         return pathlib.Path(file)
@@ -204,13 +207,6 @@ class Run:
     def plot(self) -> Any:
         """Draws loss and accuracy of each split by step, in two Axes, which it returns. Needs Matplotlib."""
         return _plots.curves(self.metrics)
-
-    def _once(self, overrides: Overrides, **settings: int) -> Any:
-        file = self.path
-        key = (str(file), file.stat().st_mtime_ns, *_arguments.words(overrides), *settings.items())
-        if key not in self._known:
-            self._known[key] = _program.call(_arguments.inspect(self.directory, self.checkpoint, overrides, **settings))
-        return self._known[key]
 
     def __repr__(self) -> str:
         where, result = os.path.relpath(self.directory), self.result

@@ -104,17 +104,14 @@ class _Process:
             view = view[count:]
 
     def lines(self) -> List[str]:
-        """What it has said."""
         file = self.said.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode("utf-8", "replace").splitlines()
 
     def end(self, patience: float = 0) -> Tuple[int, List[str]]:
         """Waits so many seconds for its end, then kills it; returns its status and what it said."""
         try:
-            if patience:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            pass
         finally:
             self.process.kill()
             status, lines = self.process.wait(), self.lines()
@@ -181,7 +178,6 @@ class Server:
         return reply, out
 
     def close(self) -> None:
-        """Ends the process."""
         with self.lock:
             process, self._process = self._process, None
             if process is not None:
@@ -203,11 +199,4 @@ class Server:
 
 
 _servers: "weakref.WeakSet[Server]" = weakref.WeakSet()
-
-
-def _forked() -> None:
-    for server in list(_servers):
-        server.forked()
-
-
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=lambda: list(map(Server.forked, list(_servers))))

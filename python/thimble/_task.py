@@ -5,14 +5,13 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Iterable, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from . import _arguments, _program
+from ._arguments import Path, Texts
 
-Tokens = Union[str, Sequence[str]]  # tokens, or a text of them with spaces between
 
-
-def _line(tokens: Tokens, number: int) -> str:
+def _line(tokens: Texts, number: int) -> str:
     words = tokens.split() if isinstance(tokens, str) else [str(token) for token in tokens]
     for word in words:
         if not word or any(c in word for c in " \t\r\n"):
@@ -21,11 +20,12 @@ def _line(tokens: Tokens, number: int) -> str:
 
 
 class Task:
-    """Pairs of an input and its answer, which become a file that the program reads. pairs: (input, answer) of tokens each;
+    """Pairs of an input and its answer, which become a file that the program reads. pairs: (input, answer), each tokens or
+    a text of them with spaces between;
     file: where to write them, tab-separated, and beside it FILE.yaml, a config; by default in runs/, under a name made from
     their content, so that the same pairs are the same file. A run of them needs the file to be evaluated or inspected."""
 
-    def __init__(self, pairs: Iterable[Tuple[Tokens, Tokens]], file: Union[str, "os.PathLike[str]", None] = None):
+    def __init__(self, pairs: Iterable[Tuple[Texts, Texts]], file: Optional[Path] = None):
         lines: List[str] = []
         for number, pair in enumerate(pairs):
             if isinstance(pair, (str, bytes)) or len(pair) != 2:
@@ -41,10 +41,9 @@ class Task:
         """Writes the pairs, and beside them a config of that task; returns its path. Raises FileExistsError if a file of
         other content is there."""
         config = self.file.with_name(self.file.name + ".yaml")
-        self.file.parent.mkdir(parents=True, exist_ok=True)
         content = json.dumps({"task": {"name": "file", "file": self.file.name, "format": "tsv"}}, ensure_ascii=False) + "\n"
-        for path, text in ((self.file, self.text), (config, content)):
-            _write_new(path, text)
+        _write_new(self.file, self.text)
+        _write_new(config, content)
         return config
 
     def __repr__(self) -> str:
@@ -64,13 +63,13 @@ def settings(sweep: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
 def _write_named(content: Any, path: pathlib.Path) -> pathlib.Path:
     text = json.dumps(content, ensure_ascii=False)
     path = path.with_name(f"{path.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.yaml")
-    path.parent.mkdir(parents=True, exist_ok=True)
     _write_new(path, text)
     return path
 
 
 def _write_new(path: pathlib.Path, text: str) -> None:
     """Writes a file that appears whole, unless it is there already; two calls may do so at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     content = text.encode()
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as part:
         part.write(content)

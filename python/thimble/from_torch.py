@@ -11,30 +11,23 @@ Needs PyTorch (Debian and Ubuntu: apt-get install python3-torch, then run with /
 import argparse
 import collections.abc
 import pickle
-import sys
 
 import torch
 
 from . import safetensors_file
 
 
-def renamed(name, names):
-    """The name with the longest of the given prefixes replaced; None when that is to be left out."""
-    for prefix in sorted(names, key=len, reverse=True):
-        if name == prefix or name.startswith(prefix + "."):
-            return names[prefix] + name[len(prefix):] if names[prefix] else None
-    return name
-
-
 def save(state, path, names=None):
-    """Writes the tensors of a state dict, in float32 or float64, under the names that `names` turns theirs into."""
+    """Writes the tensors of a state dict, in float32 or float64; the longest prefix of a name that is among `names` is
+    replaced, and what is to become "" is left out."""
     if not isinstance(state, collections.abc.Mapping):
         raise ValueError(f"holds a {type(state).__name__}, not a state dict; save model.state_dict()")
     arrays = {}
     for name, tensor in state.items():
-        new = renamed(name, names or {})
-        if new is None:
+        prefix = max((prefix for prefix in names or {} if f"{name}.".startswith(f"{prefix}.")), key=len, default=None)
+        if prefix is not None and not names[prefix]:
             continue
+        new = name if prefix is None else names[prefix] + name[len(prefix):]
         if new in arrays:
             raise ValueError(f"{name}: two tensors would be called {new}")
         if not isinstance(tensor, torch.Tensor):
@@ -66,13 +59,10 @@ def main(arguments=None):
             state = state.get("state_dict", state)
         save(state, args.out, dict(args.rename))
     except (OSError, ValueError) as error:
-        print(f"from_torch: {args.state}: {error}", file=sys.stderr)
-        return 2
+        parser.exit(2, f"from_torch: {args.state}: {error}\n")
     except (RuntimeError, EOFError, AttributeError, ImportError, pickle.UnpicklingError) as error:
-        print(f"from_torch: {args.state}: torch.load: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+        parser.exit(2, f"from_torch: {args.state}: torch.load: {' '.join(str(error).split())}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -27,21 +27,17 @@ def write(path, arrays, metadata=None):
 
 def read(path):
     """Returns the arrays and the metadata of a file. Raises ValueError when it is none of these."""
+    content, arrays = pathlib.Path(path).read_bytes(), {}
     try:
-        return _parsed(pathlib.Path(path).read_bytes())
+        start = 8 + struct.unpack_from("<Q", content)[0]
+        header = json.loads(content[8:start])
+        metadata = header.pop("__metadata__", {})
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            if entry["dtype"] not in TYPES:
+                raise ValueError(f"{name}: safetensors of type {entry['dtype']} are not read here, only {list(TYPES)}")
+            array = numpy.frombuffer(content[start + begin:start + end], TYPES[entry["dtype"]])
+            arrays[name] = array.reshape(entry["shape"]).copy()
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError, struct.error) as error:
         raise ValueError(f"is not a safetensors file, or is damaged ({error!r}); restore it") from error
-
-
-def _parsed(content):
-    start = 8 + struct.unpack_from("<Q", content)[0]
-    header = json.loads(content[8:start])
-    metadata = header.pop("__metadata__", {})
-    arrays = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        if entry["dtype"] not in TYPES:
-            raise ValueError(f"{name}: safetensors of type {entry['dtype']} are not read here, only {list(TYPES)}")
-        array = numpy.frombuffer(content[start + begin:start + end], TYPES[entry["dtype"]])
-        arrays[name] = array.reshape(entry["shape"]).copy()
     return arrays, metadata

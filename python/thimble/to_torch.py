@@ -5,7 +5,6 @@ As a program, python3 -m thimble.to_torch, it writes the module's state dict, fo
 """
 
 import argparse
-import sys
 
 import torch
 import yaml
@@ -36,10 +35,8 @@ def main(arguments=None):
     try:
         torch.save(load(args.checkpoint).state_dict(), args.out)
     except (OSError, ValueError) as error:
-        print(f"to_torch: {args.checkpoint}: {error}", file=sys.stderr)
-        return 2
-    return 0
+        parser.exit(2, f"to_torch: {args.checkpoint}: {error}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

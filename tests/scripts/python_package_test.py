@@ -210,7 +210,7 @@ def test_errors_go_through_processes():
 def test_what_is_no_value_is_refused(run):
     for call in (lambda: run.patch(clean=3), lambda: thimble.train("reverse", {"train.seed": object()}),
                  lambda: thimble.Task(["ab"])):
-        with pytest.raises((TypeError, ValueError), match="given together|must be"):
+        with pytest.raises((TypeError, ValueError), match="clean= requires corrupted=|must be"):
             call()
     assert run.evaluate({"data.test": numpy.int64(10)}, splits="test")["test"]["sequences"] == 10
 
