@@ -34,10 +34,6 @@ std::string ChangeReader::read_config(const YamlNode& node) {
 
 void ChangeReader::read_change(const YamlNode& key, const YamlNode& value, Changes& changes) {
   if (value.is_map() || value.is_list()) return must_be(value, key.text, "one value", report_);
-  if (!value.tag.empty())
-    return report_.problem(
-        value.location, key.text,
-        fmt::format("YAML tags such as {} are not supported; write the plain value", value.tag));
   std::string text = value.text;
   // In overrides, paths are relative to the current folder.
   const bool is_path = path_keys_.contains(key.text) && assign({"", "", Path{&text}}, text, false, folder_);

@@ -180,6 +180,9 @@ void check_training(const Config& c, Report& report) {
 
 bool has_files(const Config& c) { return find_task(c.task.name).open != nullptr; }
 
+// A tied output has a logit for each token.
+Outputs outputs_of(const OpenConfig& c) { return c.model.output.tied ? Outputs::vocabulary : c.outputs; }
+
 }  // namespace
 
 ResolvedConfig parse_config(const std::string& yaml, const std::string& name,
@@ -240,13 +243,6 @@ Layout layout_of(const ModelConfig& model) {
   if (model.kind != ModelKind::encoder) return Layout::seq2seq;
   return kLayouts[static_cast<std::size_t>(model.output.per)];
 }
-
-namespace {
-
-// A tied output has a logit for each token.
-Outputs outputs_of(const OpenConfig& c) { return c.model.output.tied ? Outputs::vocabulary : c.outputs; }
-
-}  // namespace
 
 std::shared_ptr<const Source> source_of(const OpenConfig& c) {
   return c.source != nullptr ? c.source : generated_source(c.task, c.data, c.train.seed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "thimble/train/config.h"
+#include "train/data/layout.h"
 
 namespace thimble {
 
@@ -10,14 +11,13 @@ OpenConfig task_config(const std::string& name, std::vector<std::string> overrid
   std::string yaml = "{}";
   overrides.insert(overrides.begin(), "task.name=" + name);
   if (std::ranges::find(task_names(), name) != task_names().end()) {
-    constexpr std::string_view kPer[] = {"position", "sequence", "next"};  // in the order of Layout
     const Task& task = find_task(name);
     const bool is_file = task.open != nullptr;  // which model fits the rows of a file does not matter
     const Layout layout = is_file ? Layout::position : usual_layout(task.size({.name = name}));
     // The task is described, not trained, so any number of rows is enough.
-    yaml = fmt::format(
-        "train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
-        task.causal || layout == Layout::next ? "causal" : "none", kPer[static_cast<std::size_t>(layout)]);
+    yaml =
+        fmt::format("train: {{batch: 1, shards: 1}}\nmodel: {{attention: {{mask: {}}}, output: {{per: {}}}}}",
+                    task.causal || layout == Layout::next ? "causal" : "none", layout_name(layout));
     if (is_file) {
       Config config = parse_config(yaml, "tasks", overrides);
       auto source = file_source(config.task, Layout::position);

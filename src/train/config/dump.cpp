@@ -20,25 +20,6 @@ bool is_shown(const Field& field, bool all) {
                            (!value_text(field).empty() && (all || value_text(field) != field.newer)));
 }
 
-struct Line {
-  std::string text;
-  std::string key;  // dotted path of the value; "" for a section
-};
-
-void write_yaml(const Section& section, const std::string& parent, const std::string& indent, bool all,
-                std::vector<Line>& out) {
-  for (const Field& field : section.fields) {
-    if (!is_shown(field, all)) continue;
-    const std::string key = fmt::format("{}{}", parent, field.key);
-    if (const Section* inner = field.section()) {
-      out.push_back({fmt::format("{}{}:", indent, field.key), ""});
-      write_yaml(*inner, key + ".", indent + "  ", all, out);
-    } else {
-      out.push_back({fmt::format("{}{}: {}", indent, field.key, value_text(field)), key});
-    }
-  }
-}
-
 // Returns the origin, without the folder if it is longer than `room` characters.
 std::string origin_text(const SourceLocation& origin, std::size_t room) {
   if (origin.argument > 0) return "command line";
@@ -67,16 +48,12 @@ Json schema(const Field& field) {
   Json out = std::visit(
       Overloaded{
           [](const Section& rule) { return schema(rule); },
-          [](const Integer& rule) {
+          []<class T>(const Whole<T>& rule) {
             Json number{{"type", "integer"}, {"minimum", rule.low}, {"maximum", rule.high}};
             if (rule.unlimited.empty()) return number;
             number["type"] = {"integer", "string"};
             number["pattern"] = fmt::format("^{}$", rule.unlimited);
             return number;
-          },
-          [](const Seed&) {
-            return Json{
-                {"type", "integer"}, {"minimum", 0}, {"maximum", std::numeric_limits<std::uint64_t>::max()}};
           },
           [](const Real& rule) {
             return Json{{"type", "number"},
@@ -114,18 +91,22 @@ Json schema(const Section& section) {
 
 std::string yaml(const Section& section, const Origins* origins) {
   constexpr std::size_t kMaxWidth = 80, kMaxValueWidth = 40;
-  std::vector<Line> lines;
-  write_yaml(section, "", "", origins != nullptr, lines);
+  std::vector<std::pair<Named, std::string>> lines;
   std::size_t column = 0;
-  for (const Line& line : lines)
-    if (line.text.size() <= kMaxValueWidth) column = std::max(column, line.text.size());
+  for (const Named& named : flatten(section)) {
+    if (!is_shown(*named.field, origins != nullptr)) continue;
+    const auto indent = 2 * static_cast<std::size_t>(std::ranges::count(named.path, '.'));
+    std::string text = fmt::format("{}{}:", std::string(indent, ' '), named.field->key);
+    if (named.field->section() == nullptr) text += ' ' + value_text(*named.field);
+    if (text.size() <= kMaxValueWidth) column = std::max(column, text.size());
+    lines.emplace_back(named, text);
+  }
   std::string out;
-  for (const Line& line : lines) {
-    std::string text = line.text;
-    if (!line.key.empty() && origins != nullptr) {
+  for (auto& [named, text] : lines) {
+    if (named.field->section() == nullptr && origins != nullptr) {
       text.resize(std::max(column, text.size()), ' ');
       text += "  # ";
-      const auto origin = origins->find(line.key);
+      const auto origin = origins->find(named.path);
       const std::size_t room = kMaxWidth - std::min(kMaxWidth, text.size());
       text += origin == origins->end() ? "default" : origin_text(origin->second, room);
     }

@@ -14,15 +14,14 @@
 
 namespace thimble::config {
 
-struct Integer {
-  std::int64_t* value;
-  std::int64_t low, high;        // inclusive
+template <class T>
+struct Whole {
+  T* value;
+  T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();  // inclusive
   std::string_view unlimited{};  // the name of kAll as a value; "": it is none
 };
-
-struct Seed {
-  std::uint64_t* value;  // any value is valid
-};
+using Integer = Whole<std::int64_t>;
+using Seed = Whole<std::uint64_t>;
 
 struct Real {
   double* value;

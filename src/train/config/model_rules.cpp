@@ -2,8 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "train/config/fields.h"
-#include "train/config/value.h"
+#include "train/config/differences.h"
 
 namespace thimble::config {
 namespace {
@@ -23,16 +22,12 @@ const std::vector<std::string> kHeadKeys = {"model.heads",
 void check_unused(const ModelConfig& model, const std::vector<std::string>& keys,
                   const std::string& because_of, std::string_view model_name, std::string_view other,
                   Report& report) {
-  Config config, defaults;
+  Config config;
   config.model = model;
-  const Section root = describe(config), default_root = describe(defaults);
-  const auto all = flatten(root), all_defaults = flatten(default_root);
+  const std::vector<Difference> changed = differences(config, Config(), "", "");
   std::vector<std::string> unused;
-  for (const std::string& key : keys) {
-    const auto named = std::ranges::find(all, key, &Named::path);
-    const auto i = static_cast<std::size_t>(named - all.begin());
-    if (value_text(*all[i].field) != value_text(*all_defaults[i].field)) unused.push_back(key);
-  }
+  for (const std::string& key : keys)
+    if (std::ranges::find(changed, key, &Difference::key) != changed.end()) unused.push_back(key);
   if (unused.empty()) return;
   const bool one = unused.size() == 1;
   const std::string rule =

@@ -32,11 +32,8 @@ std::string unknown_path(const std::string& path, const Section& root, Report& r
   }
 
   const Section* section = &root;  // the innermost section on the path
-  for (std::size_t start = 0, end = 0; (end = path.find('.', start)) != std::string::npos; start = end + 1) {
-    const Field* field = section->find(path.substr(start, end - start));
-    if (field == nullptr || field->section() == nullptr) break;
-    section = field->section();
-  }
+  for (const auto& [outer, field] : flatten(root))
+    if (field->section() != nullptr && path.starts_with(outer + '.')) section = field->section();
   return fmt::format("unknown key; must be one of {}", fmt::join(keys(*section), ", "));
 }
 
@@ -70,10 +67,6 @@ class Reader {
 
   void read_value(const YamlNode& node, const Field& field, const std::string& key) {
     report_.given(key, node.location);
-    if (!node.tag.empty())
-      return report_.problem(
-          node.location, key,
-          fmt::format("YAML tags such as {} are not supported; write the plain value", node.tag));
     if (const Section* section = field.section(); section != nullptr && node.is_map())
       return read_section(node, *section, key + ".");
     if (node.is_text() && assign(field, node.text, node.quoted, folder_)) return;

@@ -13,11 +13,6 @@
 namespace thimble::config {
 namespace {
 
-template <class T>
-std::string integer_range(T low, T high) {
-  return fmt::format("an integer from {} to {}", low, high);
-}
-
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 // Returns whether the text needs no quotes: it starts as no number and no date does, has no character with a
@@ -69,19 +64,13 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
       Overloaded{
           [](const Section&) { return false; },
           [&](const Base&) { return is_line(text) && !text.empty(); },
-          [&](const Integer& rule) {
+          [&]<class T>(const Whole<T>& rule) {
             if (!rule.unlimited.empty() && text == rule.unlimited) {
               *rule.value = kAll;
               return true;
             }
-            const auto value = parse_number<std::int64_t>(text);
+            const auto value = parse_number<T>(text);
             if (quoted || !value || *value < rule.low || *value > rule.high) return false;
-            *rule.value = *value;
-            return true;
-          },
-          [&](const Seed& rule) {
-            const auto value = parse_number<std::uint64_t>(text);
-            if (quoted || !value) return false;
             *rule.value = *value;
             return true;
           },
@@ -130,12 +119,9 @@ std::string expectation(const Field& field) {
   return std::visit(
       Overloaded{
           [](const Section& rule) { return fmt::format("a map of {}", fmt::join(keys(rule), ", ")); },
-          [](const Integer& rule) {
-            const std::string range = integer_range(rule.low, rule.high);
+          []<class T>(const Whole<T>& rule) {
+            const std::string range = fmt::format("an integer from {} to {}", rule.low, rule.high);
             return rule.unlimited.empty() ? range : fmt::format("{}, or {}", range, rule.unlimited);
-          },
-          [](const Seed&) {
-            return integer_range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
           },
           [](const Real& rule) {
             return fmt::format("a number {} {} and {} {}", rule.low_open ? "above" : "of at least", rule.low,

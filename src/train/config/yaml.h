@@ -21,7 +21,6 @@ struct YamlNode {
   SourceLocation location{};  // of an empty value: that of its key or list
   std::string text{};
   bool quoted = false;                     // quoted text is a name or a path, never a number
-  std::string tag{};                       // such as "tag:yaml.org,2002:int" of "!!int 3"; "": none
   std::vector<YamlNode> keys{}, values{};  // of a map: as many keys as values; of a list: values
 
   bool is_map() const { return kind == Kind::map; }
@@ -38,7 +37,7 @@ std::string read_config_file(const std::string& path);
 
 // Parses the text of `source`: a file, or an argument of the command line. Reports a problem and returns
 // nothing when the text is not UTF-8, has control characters or tabs in its indentation, is not valid YAML,
-// nests too deeply, or has aliases or a second document.
+// nests too deeply, or has aliases or a second document. Reports tags, too.
 std::optional<YamlNode> parse_yaml(const std::string& text, const SourceLocation& source, Report& report);
 
 // Returns a short description of the node, to follow "not": "a list", "3".

@@ -64,12 +64,11 @@ class NodeBuilder : public YAML::EventHandler {
  private:
   // yaml-cpp tags quoted text with "!", and what has no tag with "?".
   YamlNode node(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
-                const std::string& text = {}) const {
-    return {.kind = kind,
-            .location = location(mark),
-            .text = text,
-            .quoted = tag == "!",
-            .tag = tag.size() > 1 ? tag : ""};
+                const std::string& text = {}) {
+    if (tag.size() > 1)
+      report_.problem(location(mark), "",
+                      fmt::format("YAML tags such as {} are not supported; write the plain value", tag));
+    return {.kind = kind, .location = location(mark), .text = text, .quoted = tag == "!"};
   }
 
   bool at_key() const { return open_.back().keys.size() == open_.back().values.size(); }
