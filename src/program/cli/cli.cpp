@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -23,9 +22,7 @@ namespace thimble::cli {
 
 void Output::add_to(Command& command) {
   command.group("Output");
-  command.add_option("--json", json, "Write the result as JSON (- = standard output)")
-      .writable()
-      .value_name("FILE", Value::file);
+  command.add_option("--json", json, "Write the result as JSON (- = standard output)").writable();
   command.add_flag("--quiet", quiet, "Print errors only");
 }
 
@@ -50,8 +47,7 @@ void ModelArguments::add_to(Command& command, const std::string& subject_name,
       .value_name("key=value", Value::key);
   command.group("Options");
   command.add_option("--threads", threads, "Threads (0 = all cores); never changes the result")
-      .between(0, 4096)
-      .value_name("N");
+      .between(0, 4096);
 }
 
 std::string ModelArguments::take_subject(const std::string& name) {
@@ -148,10 +144,9 @@ Colors colors() {
     return std::string_view(value == nullptr ? "" : value);
   };
   const std::string_view terminal = variable("TERM"), promise = variable("COLORTERM");
-  if (!is_terminal(STDOUT_FILENO) || !variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb")
-    return Colors::none;
-  return promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct") ? Colors::all
-                                                                                       : Colors::none;
+  const bool has_all = promise == "truecolor" || promise == "24bit" || terminal.ends_with("-direct");
+  const bool is_plain = !variable("NO_COLOR").empty() || terminal.empty() || terminal == "dumb";
+  return has_all && !is_plain && is_terminal(STDOUT_FILENO) ? Colors::all : Colors::none;
 }
 
 namespace {

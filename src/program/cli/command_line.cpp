@@ -36,7 +36,7 @@ Option& Option::between(std::int64_t min, std::int64_t max, bool with_min) {
   with_min_ = with_min;
   min_ = min;
   max_ = max;
-  return *this;
+  return value_name(is_real_ ? "X" : "N");
 }
 
 void Option::require_number(const std::string& text) const {
@@ -89,10 +89,10 @@ Option& Option::needs(const Option& other) {
   return *this;
 }
 
-Option& Option::writable(void (*check)(const std::filesystem::path&)) {
-  const auto test = [check](const std::string& path) -> std::string {
+Option& Option::writable() {
+  const auto test = [](const std::string& path) -> std::string {
     try {
-      if (path != "-") check(path);
+      if (path != "-") require_writable(path);
     } catch (const FileError& e) {
       throw FileError(
           fmt::format("{}; choose a path in an existing directory that you can write to", e.what()));
@@ -101,7 +101,7 @@ Option& Option::writable(void (*check)(const std::filesystem::path&)) {
   };
   parsed_->check(CLI::Validator(test, ""));
   is_output_ = true;
-  return *this;
+  return value_name("FILE", Value::file);
 }
 
 Command::Command(const std::string& name, const std::string& summary, const std::string& version)

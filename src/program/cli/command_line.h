@@ -36,16 +36,17 @@ class Option {
   Option& value_name(const std::string& name, Value kind = Value::text);
   Option& shows_default();
   Option& required();
-  Option& between(std::int64_t min, std::int64_t max, bool with_min = false);
+  Option& between(std::int64_t min, std::int64_t max,
+                  bool with_min = false);  // of value N, or X if it is real
   Option& one_of(const std::vector<std::string>& names);
   Option& suggests(const std::vector<std::string>& names);
   Option& excludes(const Option& other);
   Option& replaced_by(const Option& other);  // of an argument that is not there when the other is given
   Option& needs(const Option& other);
 
-  // Marks the value as an output path, which is checked while the command line is parsed, before any work.
-  // `check` throws FileError; "-" is standard output.
-  Option& writable(void (*check)(const std::filesystem::path&) = require_writable);
+  // Marks the value FILE as an output path, which is checked while the command line is parsed, before any work. "-" is
+  // standard output.
+  Option& writable();
 
   const CLI::Option& parsed() const { return *parsed_; }
   Value kind() const { return kind_; }

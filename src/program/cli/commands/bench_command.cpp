@@ -116,11 +116,8 @@ void add_bench(Command& program) {
   arguments->config.add_to(command);
   command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many warm-up steps")
       .between(1, 1'000'000'000)
-      .shows_default()
-      .value_name("N");
-  command.add_option("--threads", arguments->config.threads, "Threads (0 = all cores)")
-      .between(0, 4096)
-      .value_name("N");
+      .shows_default();
+  command.add_option("--threads", arguments->config.threads, "Threads (0 = all cores)").between(0, 4096);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

@@ -2,8 +2,6 @@
 #include "program/cli/text/compare_table.h"
 #include "program/cli/text/progress_meter.h"
 #include "program/compare/page.h"
-#include "thimble/train/file.h"
-#include "thimble/train/json.h"
 
 namespace thimble::cli {
 
@@ -45,11 +43,8 @@ void add_compare(Command& program) {
       .add_option("--sequences", arguments->options.sequences,
                   "Test sequences on which heads are compared; of a data file, a random sample of its lines")
       .between(1, 1000)
-      .shows_default()
-      .value_name("N");
-  command.add_option("--html", arguments->html, "Write the comparison as an HTML page")
-      .writable()
-      .value_name("FILE", Value::file);
+      .shows_default();
+  command.add_option("--html", arguments->html, "Write the comparison as an HTML page").writable();
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

@@ -2,7 +2,6 @@
 #include "program/cli/cli.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/train/dataset.h"
-#include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 
@@ -74,19 +73,16 @@ void add_eval(Command& program) {
   command
       .add_option("--sequences", arguments->sequences,
                   "Sequences of each split (0 = all); of a data file, a random sample of its lines")
-      .between(0, 1'000'000'000)
-      .value_name("N");
+      .between(0, 1'000'000'000);
   command
       .add_option(
           "--stride", arguments->stride,
           "Of a text: begin windows N tokens after one another, so that predictions have more context")
-      .between(1, 1'000'000)
-      .value_name("N");
+      .between(1, 1'000'000);
   command
       .add_option("--predictions", arguments->predictions,
                   "Write a table of the answer to each sequence, separated by tabs")
-      .writable()
-      .value_name("FILE", Value::file);
+      .writable();
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }

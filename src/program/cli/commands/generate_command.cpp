@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "program/cli/text/heat_map.h"
@@ -158,15 +156,12 @@ void add_generate(Command& program) {
   Generation& how = arguments->how;
   Option& beams =
       command.add_option("--beams", how.beams, "Beam width and number of results (1 = greedy decoding)");
-  beams.between(1, 1000).shows_default().value_name("N");
+  beams.between(1, 1000).shows_default();
   Option& samples = command.add_option("--samples", how.samples, "Draw N outputs in place of a search");
-  samples.between(1, 1000).excludes(beams).value_name("N");
+  samples.between(1, 1000).excludes(beams);
   const auto of_samples = [&](const std::string& name, auto& value, std::int64_t min, std::int64_t max,
                               const std::string& help) -> Option& {
-    return command.add_option(name, value, help)
-        .between(min, max)
-        .needs(samples)
-        .value_name(std::is_same_v<decltype(value), double&> ? "X" : "N");
+    return command.add_option(name, value, help).between(min, max).needs(samples);
   };
   constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
   of_samples("--temperature", how.sampling.temperature, 0, 1000, "Divide the logits by X (default: 1)")
@@ -177,8 +172,7 @@ void add_generate(Command& program) {
   command
       .add_option("--tokens", how.tokens,
                   "The most tokens of an output, its end included (default: as the longest target)")
-      .between(1, kMaxValue)
-      .value_name("N");
+      .between(1, kMaxValue);
   command.add_flag("--probabilities", arguments->probabilities, "Print the probability of each token");
   arguments->output.add_to(command);
   command.action([arguments] {

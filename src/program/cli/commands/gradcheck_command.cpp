@@ -4,7 +4,6 @@
 #include "program/cli/text/progress_meter.h"
 #include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
-#include "thimble/train/json.h"
 #include "thimble/train/train.h"
 #include "train/step/cost.h"
 #include "train/step/gradcheck_json.h"

@@ -7,8 +7,6 @@
 #include "thimble/engine/error.h"
 #include "thimble/inspect/html.h"
 #include "thimble/inspect/inspect.h"
-#include "thimble/train/file.h"
-#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/text/text.h"
 #include "train/step/cost.h"
@@ -159,8 +157,7 @@ void add_action(Command& command, const Arguments& arguments, int (*run)(Inspect
 Option& add_sequences(Command& command, const Arguments& arguments, const std::string& help) {
   return command.add_option("--sequences", arguments->options.sequences, help)
       .between(1, 1'000'000'000)
-      .shows_default()
-      .value_name("N");
+      .shows_default();
 }
 
 const std::string kAnalyzed = "Test sequences to analyze; of a data file, a random sample of its lines";
@@ -169,9 +166,7 @@ const std::string kAnalyzed = "Test sequences to analyze; of a data file, a rand
 void add_report(Command& command, const Arguments& arguments, bool is_page) {
   const auto add_html = [&]() -> Option& {
     command.group("Output");
-    return command.add_option("--html", arguments->html, "Write the report as an HTML page")
-        .writable()
-        .value_name("FILE", Value::file);
+    return command.add_option("--html", arguments->html, "Write the report as an HTML page").writable();
   };
   Option* html = is_page ? &add_html() : nullptr;
   Option& sequences =
@@ -180,8 +175,7 @@ void add_report(Command& command, const Arguments& arguments, bool is_page) {
                          .add_option("--examples", arguments->options.examples,
                                      "How many of them the report contains in full")
                          .between(0, 1000)
-                         .shows_default()
-                         .value_name("N");
+                         .shows_default();
   Option& share =
       command
           .add_option(

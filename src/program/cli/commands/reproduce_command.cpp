@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "program/cli/cli.h"
@@ -11,11 +10,9 @@
 #include "program/cli/text/reproduce_table.h"
 #include "program/reproduce/markdown.h"
 #include "thimble/engine/error.h"
-#include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
-#include "train/files/text/width.h"
 
 namespace thimble::cli {
 
@@ -207,11 +204,8 @@ void add_reproduce(Command& program) {
   command.add_option("--out", arguments->directory, "Keep the runs in DIR, and reuse finished ones")
       .value_name("DIR", Value::directory);
   command.add_option("--jobs", arguments->jobs, "Parallel runs (0 = one per core); never changes the result")
-      .between(0, 4096)
-      .value_name("N");
-  command.add_option("--markdown", arguments->markdown, "Write the results as Markdown")
-      .writable()
-      .value_name("FILE", Value::file);
+      .between(0, 4096);
+  command.add_option("--markdown", arguments->markdown, "Write the results as Markdown").writable();
   command.ending(kFooter);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });

@@ -229,16 +229,13 @@ void add_sweep(Command& program) {
   command
       .add_option("--jobs", arguments->jobs,
                   "Parallel runs (0 = one per core, or one per MPI rank); never changes the result")
-      .between(0, 4096)
-      .value_name("N");
+      .between(0, 4096);
   command
       .add_option("--max-runs", arguments->max_runs,
                   "Train at most N runs, none that has failed before (0 = all)")
-      .between(0, kMaxSweepRuns)
-      .value_name("N");
+      .between(0, kMaxSweepRuns);
   command.add_option("--html", arguments->html, "Write the comparison of the settings as an HTML page")
-      .writable()
-      .value_name("FILE", Value::file);
+      .writable();
   Option& slurm = command.add_flag(
       "--slurm", arguments->slurm,
       "Submit the missing runs to Slurm as a job array; words after -- are options of sbatch, such as -- --time=2:00:00");

@@ -91,8 +91,7 @@ void add_tasks(Command& program) {
       .value_name("NAME");
   command.add_option("--examples", arguments->examples, "Number of sequences")
       .between(0, 1'000'000'000)
-      .shows_default()
-      .value_name("N");
+      .shows_default();
   arguments->output.add_to(command);
   command.action([arguments] {
     if (!arguments->config.empty())

@@ -4,7 +4,6 @@
 #include "program/cli/text/progress.h"
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
-#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
 #include "train/step/cost.h"
@@ -99,8 +98,7 @@ void add_train(Command& program) {
   command
       .add_option("--threads", arguments->config.threads,
                   "Threads (0 = all cores, which MPI ranks share); never changes the result")
-      .between(0, 4096)
-      .value_name("N");
+      .between(0, 4096);
   arguments->output.add_to(command);
   command.action([arguments] { return run(*arguments); });
 }
