@@ -227,12 +227,9 @@ void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& o
   require<ShapeError>(
       first >= 0 && count >= 0 && (endless || (first <= size(split) && count <= size(split) - first)),
       "dataset: {} {} examples from {}, out of {}", count, split_name(split), first, size(split));
-  start(
-      split, count, [&](std::int64_t i) { return first + i; }, fits, out);
-  for (std::int64_t row = 0; row < count; ++row) {
-    example(split, first + row, out.example);
-    lay_out(row, out);
-  }
+  out.step_rows.resize(static_cast<std::size_t>(count));
+  std::iota(out.step_rows.begin(), out.step_rows.end(), first);
+  fill(split, out.step_rows, out, fits);
 }
 
 void Dataset::fill(Split split, std::span<const std::int64_t> indices, Batch& out, bool fits) const {

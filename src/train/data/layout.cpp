@@ -1,7 +1,5 @@
 #include "train/data/layout.h"
 
-#include <algorithm>
-
 #include "thimble/engine/error.h"
 #include "train/files/text/format.h"
 

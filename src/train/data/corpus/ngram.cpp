@@ -1,7 +1,6 @@
 #include "train/data/corpus/ngram.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace thimble {
 

@@ -17,10 +17,11 @@ namespace thimble {
 
 Table::Table(const DataTexts& texts, const DataRecord* trained) : FileSource("file", texts) {
   is_hypotheses_ = texts.main.hypotheses.has_value();
-  const std::vector<std::uint64_t> hashes = read(texts, trained);
-  kinds_.assign(kind_names_.begin(), kind_names_.end());
+  read(texts, trained);
+  kinds_.assign(rows_.kind_names.begin(), rows_.kind_names.end());
   disjoint_ = !texts.validation && !texts.test && unknown_ == kIgnore;
-  const auto found = ordered(hashes, row_name(), columns_remedy(), trained != nullptr);
+  const auto found = ordered(rows_.hashes, row_name(), columns_remedy(), trained != nullptr);
+  rows_.hashes = {};
   for (std::size_t split = 0; split < found.size(); ++split) {
     splits_[split] = std::ssize(found[split]);
     order_.insert(order_.end(), found[split].begin(), found[split].end());
@@ -33,7 +34,7 @@ Table::Table(const DataTexts& texts, const DataRecord* trained) : FileSource("fi
     answers_.push_back(static_cast<std::int32_t>(std::ranges::find(tokens_, answer) - tokens_.begin()));
 }
 
-std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord* trained) {
+void Table::read(const DataTexts& texts, const DataRecord* trained) {
   Problems problems;
   Vocabulary vocabulary(options().has_unknown(), is_hypotheses_);
   if (trained != nullptr) vocabulary.read(trained->vocabulary);
@@ -46,20 +47,15 @@ std::vector<std::uint64_t> Table::read(const DataTexts& texts, const DataRecord*
       (trained == nullptr ? vocabulary : unused)
           .read(*texts.vocabulary, trained == nullptr ? problems : ignored, *vocabulary_file);
   }
-  std::vector<std::uint64_t> hashes;
-  const TableRows rows{ids_, ends_, lines_, counts_, input_hashes_, hashes, attends_, kind_names_, varied_};
   read_files(texts, problems, trained != nullptr && !is_hypotheses_,
              [&](std::size_t, const DataText& file, Problems& own, DataFile& source) {
                const std::uint32_t first = stored();
-               hashes.resize(first);
-               read_rows(file, options(), vocabulary, own, source, rows);
+               read_rows(file, options(), vocabulary, own, source, rows_, input_hashes_);
                if (trained != nullptr) check_answers(*trained, first, file, own);
              });
-  hashes.resize(stored());
   if (vocabulary_file) files_.push_back(*vocabulary_file);
   problems.finish();
   set_ids(vocabulary);
-  return hashes;
 }
 
 // Returns what to do if few different inputs may be labels; "" if they may not.
@@ -80,11 +76,12 @@ std::string Table::columns_remedy() const {
 
 void Table::take_back(std::size_t, std::uint32_t count) {
   input_hashes_.resize(count);
-  lines_.resize(count);
-  ends_.resize(2 * count);
-  ids_.resize(count == 0 ? 0 : ends_.back());
-  std::erase_if(attends_, [&](const RowAlignment& one) { return one.row >= count; });
-  std::erase_if(varied_, [&](std::uint32_t row) { return row >= count; });
+  rows_.lines.resize(count);
+  rows_.hashes.resize(count);
+  rows_.ends.resize(2 * count);
+  rows_.ids.resize(count == 0 ? 0 : rows_.ends.back());
+  std::erase_if(rows_.attends, [&](const RowAlignment& one) { return one.row >= count; });
+  std::erase_if(rows_.varied, [&](std::uint32_t row) { return row >= count; });
 }
 
 // Reports answers of the stored rows from `first` on that the model has no output for.
@@ -95,7 +92,7 @@ void Table::check_answers(const DataRecord& trained, std::uint32_t first, const 
     for (const std::int32_t id : target(row)) {
       const std::string& answer = trained.vocabulary[static_cast<std::size_t>(std::max(id, 0))];
       if (id == kIgnore || std::ranges::find(trained.outputs, answer) != trained.outputs.end()) continue;
-      problems.add(file.name, lines_[row],
+      problems.add(file.name, rows_.lines[row],
                    fmt::format("answer {} is none of the {} that the model was trained to give: {}",
                                printable(answer), trained.outputs.size(),
                                printable(fmt::format("{}", fmt::join(trained.outputs, ", ")))));
@@ -113,26 +110,26 @@ void Table::set_ids(const Vocabulary& vocabulary) {
         if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
   }
   const std::vector<std::int32_t> ids = number_tokens(vocabulary, counts);
-  for (std::int32_t& id : ids_)
+  for (std::int32_t& id : rows_.ids)
     if (id != kIgnore) id = ids[static_cast<std::size_t>(id)];
 }
 
 ExampleSize Table::stored_size(std::uint32_t row) const {
-  const std::uint32_t begin = row == 0 ? 0 : ends_[2 * row - 1];
-  return {ends_[2 * row] - begin, ends_[2 * row + 1] - ends_[2 * row]};
+  const std::uint32_t begin = row == 0 ? 0 : rows_.ends[2 * row - 1];
+  return {rows_.ends[2 * row] - begin, rows_.ends[2 * row + 1] - rows_.ends[2 * row]};
 }
 
 std::span<const std::int32_t> Table::input(std::uint32_t row) const {
   const auto n = static_cast<std::size_t>(stored_size(row).input);
-  return {ids_.data() + ends_[2 * row] - n, n};
+  return {rows_.ids.data() + rows_.ends[2 * row] - n, n};
 }
 
 std::span<const std::int32_t> Table::target(std::uint32_t row) const {
-  return {ids_.data() + ends_[2 * row], static_cast<std::size_t>(stored_size(row).target)};
+  return {rows_.ids.data() + rows_.ends[2 * row], static_cast<std::size_t>(stored_size(row).target)};
 }
 
 std::string Table::stored_where(std::uint32_t row) const {
-  return fmt::format("{}:{}", given_[file_of(row)].name, lines_[row]);
+  return fmt::format("{}:{}", given_[file_of(row)].name, rows_.lines[row]);
 }
 
 void Table::measure() {
@@ -159,8 +156,8 @@ void Table::stored_example(std::uint32_t row, Example& out) const {
   out.input.assign(tokens.begin(), tokens.end());
   out.target.assign(answers.begin(), answers.end());
   out.attends.clear();
-  const auto first = std::ranges::lower_bound(attends_, row, {}, &RowAlignment::row);
-  for (auto one = first; one != attends_.end() && one->row == row; ++one)
+  const auto first = std::ranges::lower_bound(rows_.attends, row, {}, &RowAlignment::row);
+  for (auto one = first; one != rows_.attends.end() && one->row == row; ++one)
     out.attends.push_back(one->alignment);
 }
 
@@ -174,8 +171,8 @@ void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
 }  // namespace
 
 void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
-  if (!varied_.empty())
-    return stored_example(varied_[static_cast<std::size_t>(rng.below(std::ssize(varied_)))], out);
+  if (!rows_.varied.empty())
+    return stored_example(rows_.varied[static_cast<std::size_t>(rng.below(std::ssize(rows_.varied)))], out);
   Example other;
   example(rng.below(rows()), out);
   example(rng.below(rows()), other);
@@ -218,12 +215,12 @@ std::optional<Layout> Table::suitable_layout() const {
 
 // Reports alignments outside of the sequences that a model of the layout reads.
 void Table::check_alignments(Layout layout, Problems& problems) const {
-  for (const auto& [row, a] : attends_) {
+  for (const auto& [row, a] : rows_.attends) {
     const std::int64_t queries = laid_out_length(layout, stored_size(row)),
                        keys = layout == Layout::seq2seq ? stored_size(row).input : queries;
     if (a.query >= queries || a.key >= keys)
       problems.add(
-          given_[file_of(row)].name, lines_[row],
+          given_[file_of(row)].name, rows_.lines[row],
           fmt::format("attends: query {} and key {} must be below {} and {}, as positions count from 0",
                       a.query, a.key, queries, keys),
           "attends");
@@ -240,7 +237,7 @@ void Table::check(Layout layout) const {
     return;
   const std::optional<Layout> suitable = suitable_layout();
   std::string remedy = suitable && !is_hypotheses_ ? layout_remedy(layout, *suitable) : "";
-  if (layout == Layout::sequence && counts_.are_targets_cut)
+  if (layout == Layout::sequence && rows_.counts.are_targets_cut)
     remedy = "; if a field is one label, set task.target_tokens=field" +
              (remedy.empty() ? "" : "; else" + remedy.substr(1));
   for (std::uint32_t row = 0; row < stored(); ++row) {
@@ -252,7 +249,7 @@ void Table::check(Layout layout) const {
     if (sparse && (layout == Layout::next || layout == Layout::seq2seq) && !options().no_answer.empty())
       mismatch += fmt::format("; if {0} is a token here, set task.no_answer=\"\", or write \\{0} for it",
                               printable(options().no_answer));
-    problems.add(given_[file_of(row)].name, lines_[row], mismatch + remedy, "layout");
+    problems.add(given_[file_of(row)].name, rows_.lines[row], mismatch + remedy, "layout");
   }
   problems.finish();
 }

@@ -45,6 +45,19 @@ struct RowAlignment {
   Alignment alignment;
 };
 
+// Rows as a table keeps them. A hash is the XXH3-64 of the tokens of an input, each followed by a NUL byte; that of a row goes
+// on with the target likewise, with "\0" alone for no answer.
+struct TableRows {
+  std::vector<std::int32_t> ids;        // tokens of all inputs and targets
+  std::vector<std::uint32_t> ends;      // in ids: of input 0, target 0, input 1, ...
+  std::vector<std::uint32_t> lines;     // of rows, from 1
+  std::vector<std::uint64_t> hashes;    // of rows
+  std::vector<std::uint32_t> varied;    // rows that are varied, ascending
+  std::vector<RowAlignment> attends;    // ascending by row
+  std::vector<std::string> kind_names;  // of alignments
+  TableCounts counts;
+};
+
 // Pairs of an input and a target.
 class Table : public FileSource {
  public:
@@ -68,14 +81,14 @@ class Table : public FileSource {
   // Draws a row that is varied; if there is none, shuffles the input and the target of a row, and puts the start of another
   // row in front, as far as it fits. Its alignments move along with the tokens.
   void vary(SampleRng&, Layout, Example&) const override;
-  bool shuffles() const override { return varied_.empty(); }
+  bool shuffles() const override { return rows_.varied.empty(); }
   StepOrder step_order() const override { return StepOrder::dealt; }
   std::optional<Layout> suitable_layout() const override;
   void check(Layout) const override;
   std::string_view row_name() const override { return "line"; }
   // Returns also what was left out, replaced, or never occurs in the rows that are trained on.
   std::vector<std::string> remarks(std::int64_t train = kAll) const override;
-  const TableCounts& counts() const { return counts_; }
+  const TableCounts& counts() const { return rows_.counts; }
 
   std::uint32_t stored_of(std::int64_t row) const override { return order_[static_cast<std::size_t>(row)]; }
   std::span<const std::int32_t> input(std::uint32_t row) const;
@@ -85,28 +98,21 @@ class Table : public FileSource {
   std::uint32_t main_rows() const { return given_[0].end; }
 
  private:
-  bool is_varied(std::uint32_t row) const override { return std::ranges::binary_search(varied_, row); }
+  bool is_varied(std::uint32_t row) const override { return std::ranges::binary_search(rows_.varied, row); }
   ExampleSize stored_size(std::uint32_t row) const;
   void stored_example(std::uint32_t row, Example& out) const;
   void check_alignments(Layout, Problems&) const;
   void take_back(std::size_t file, std::uint32_t count) override;
-  // Reads the files, and returns the hashes of the texts of rows.
-  std::vector<std::uint64_t> read(const DataTexts&, const DataRecord* trained);
+  void read(const DataTexts&, const DataRecord* trained);
   void check_answers(const DataRecord& trained, std::uint32_t first, const DataText&, Problems&) const;
   std::string columns_remedy() const;
   void set_ids(const Vocabulary&);
   void measure();
 
-  std::vector<std::int32_t> ids_;        // tokens of all inputs and targets
-  std::vector<std::uint32_t> ends_;      // in ids_: of input 0, target 0, input 1, ...
-  std::vector<std::uint32_t> lines_;     // of rows, from 1
-  std::vector<std::uint32_t> order_;     // stored rows: those of training, validation, test
-  std::vector<std::uint32_t> varied_;    // stored rows that are varied, ascending
-  std::vector<RowAlignment> attends_;    // ascending by row
-  std::vector<std::string> kind_names_;  // of alignments
+  TableRows rows_;                    // stored rows
+  std::vector<std::uint32_t> order_;  // those of training, validation, test
   bool suits_sequence_ = true, suits_position_ = true,
        suits_next_ = true;  // whether all rows can be laid out so
-  TableCounts counts_;
 };
 
 }  // namespace thimble

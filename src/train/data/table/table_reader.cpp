@@ -95,7 +95,7 @@ void SequenceReader::clear() {
 }
 
 void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vocabulary, Problems& problems,
-               DataFile& source, const TableRows& rows) {
+               DataFile& source, TableRows& rows, std::vector<std::uint64_t>& input_hashes) {
   const auto report = [&](std::size_t line, const char* rule) { problems.add(file.name, line, rule); };
   std::unique_ptr<RowFormat> format;
   try {
@@ -127,15 +127,15 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
     for (const RowMarks::Attends& one : marks.attends)
       rows.attends.push_back({row,
                               {static_cast<std::int32_t>(one.query), static_cast<std::int32_t>(one.key),
-                               kind_number(rows.kinds, one.kind)}});
+                               kind_number(rows.kind_names, one.kind)}});
     if (marks.is_varied) rows.varied.push_back(row);
     for (const auto* tokens : {&input.ids(), &target.ids()}) {
       rows.ids.insert(rows.ids.end(), tokens->begin(), tokens->end());
       rows.ends.push_back(static_cast<std::uint32_t>(rows.ids.size()));
     }
     rows.lines.push_back(static_cast<std::uint32_t>(start));
-    rows.input_hashes.push_back(hash_of(input.hashed()));
-    rows.row_hashes.push_back(hash_of(input.hashed() + target.hashed()));
+    input_hashes.push_back(hash_of(input.hashed()));
+    rows.hashes.push_back(hash_of(input.hashed() + target.hashed()));
   };
   const auto read = [&](std::string_view line, std::size_t number, bool) {
     if (!format->is_open()) {

@@ -60,20 +60,8 @@ struct RowMarks {
   bool is_varied = false;  // in no split, but an example of Split::varied
 };
 
-// Rows as Table keeps them. A hash is the XXH3-64 of the tokens of an input, each followed by a NUL byte; that of a row
-// goes on with the target likewise, with "\0" alone for no answer.
-struct TableRows {
-  std::vector<std::int32_t>& ids;
-  std::vector<std::uint32_t>&ends, &lines;
-  TableCounts& counts;
-  std::vector<std::uint64_t>&input_hashes, &row_hashes;
-  std::vector<RowAlignment>& attends;
-  std::vector<std::string>& kinds;
-  std::vector<std::uint32_t>& varied;
-};
-
-// Appends the rows of a file, and sets what is known of the file.
+// Appends the rows of a file and the hashes of their inputs, and sets what is known of the file.
 void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vocabulary, Problems& problems,
-               DataFile& source, const TableRows& rows);
+               DataFile& source, TableRows& rows, std::vector<std::uint64_t>& input_hashes);
 
 }  // namespace thimble

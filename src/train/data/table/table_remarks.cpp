@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -27,95 +28,85 @@ bool names_column(const std::string& token) {
   return std::ranges::any_of(kNames, [&](std::string_view name) { return similarity(token, name) == 1; });
 }
 
-// How many rows have one kind of mistake, and the first such row with the one before it.
-struct Found {
-  std::size_t rows = 0;
-  std::uint32_t first = 0, second = 0;
+// How often each token occurs in inputs and in targets.
+using Counts = std::array<std::vector<std::int64_t>, 2>;
 
-  void add(std::uint32_t before, std::uint32_t row) {
-    if (rows++ > 0 && row > second) return;
-    first = before;
-    second = row;
-  }
-};
-
-// Returns a remark if the first line may be a header: no other line has its tokens, and they are usual column
-// names, or every other answer occurs more than once, as labels do.
-std::optional<std::string> header_remark(const Table& table) {
-  const TableFormat format = format_of(table.files()[0].path, table.options());
-  const bool separated = format == TableFormat::tsv || format == TableFormat::csv;
-  if (!separated || table.main_rows() < 3 || !table.stored_where(0).ends_with(":1")) return std::nullopt;
-  std::vector<std::int64_t> counts(table.tokens().size()), answers(table.tokens().size());
-  for (std::uint32_t row = 0; row < table.main_rows(); ++row) {
-    for (const std::int32_t id : table.input(row)) ++counts[static_cast<std::size_t>(id)];
-    for (const std::int32_t id : table.target(row)) {
-      if (id == kIgnore) continue;
-      ++counts[static_cast<std::size_t>(id)];
-      ++answers[static_cast<std::size_t>(id)];
-    }
-  }
-  bool alone = true, named = true;
-  for (const auto& sequence : {table.input(0), table.target(0)}) {
-    for (const std::int32_t id : sequence) {
-      alone &= id != kIgnore && counts[static_cast<std::size_t>(id)] == 1;
-      named &= id != kIgnore && names_column(table.tokens()[static_cast<std::size_t>(id)]);
-    }
-  }
-  const auto single = std::ranges::count(answers, 1) - std::ssize(table.target(0));
-  if (!alone || (!named && single > 0)) return std::nullopt;
-  return fmt::format("{}: the first line may be a header; if it is not an example, set task.header=true",
-                     table.stored_where(0));
-}
-
-// Calls f(before, row) for each row that has the same key as an earlier one, with the first of these.
-template <class Key, class F>
-void each_repeated(const Table& table, const Key& key, const F& f) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> rows;
-  rows.reserve(static_cast<std::size_t>(table.rows()));
-  for (std::uint32_t row = 0; row < table.rows(); ++row) rows.emplace_back(key(row), row);
-  std::ranges::sort(rows);
-  for (std::size_t i = 1, first = 0; i < rows.size(); ++i) {
-    if (rows[i].first != rows[first].first) first = i;
-    if (i > first) f(rows[first].second, rows[i].second);
-  }
-}
-
-// Adds remarks on rows with equal inputs: as text, and those that are equal only after tokens became <unk>.
-void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
-  Found contradicting, repeated, replaced;
-  const auto text = [&](std::uint32_t row) { return table.input_hash(row); };
-  const auto ids = [&](std::uint32_t row) {
-    const auto input = table.input(row);
-    return hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
-  };
-  each_repeated(table, text, [&](std::uint32_t before, std::uint32_t row) {
-    (std::ranges::equal(table.target(before), table.target(row)) ? repeated : contradicting).add(before, row);
-  });
-  if (table.unknown() != kIgnore)
-    each_repeated(table, ids, [&](std::uint32_t before, std::uint32_t row) {
-      if (text(before) != text(row)) replaced.add(before, row);
-    });
-  const auto add = [&](const Found& found, std::string_view what, std::string_view meaning) {
-    if (found.rows == 0) return;
-    lines.push_back(fmt::format(
-        "{}: {} as in {}{}; {}", table.stored_where(found.second), what, table.stored_where(found.first),
-        found.rows == 1 ? "" : fmt::format(" (and {} more)", found.rows - 1), meaning));
-  };
-  add(contradicting, "same input with another target", "no model can predict both");
-  add(repeated, "same input and target", "duplicates weigh as often as they occur");
-  add(replaced, "same input after tokens became <unk>", "the model cannot tell these lines apart");
-}
-
-// Returns how often each token occurs in inputs and in targets.
-std::array<std::vector<std::int64_t>, 2> counts_of(const Table& table) {
-  std::array<std::vector<std::int64_t>, 2> counts;
+// Counts the tokens of the first stored rows.
+Counts counts_of(const Table& table, std::int64_t rows) {
+  Counts counts;
   for (auto& of : counts) of.resize(table.tokens().size());
-  for (std::uint32_t row = 0; row < table.rows(); ++row) {
+  for (std::uint32_t row = 0; row < rows; ++row) {
     for (const std::int32_t id : table.input(row)) ++counts[0][static_cast<std::size_t>(id)];
     for (const std::int32_t id : table.target(row))
       if (id != kIgnore) ++counts[1][static_cast<std::size_t>(id)];
   }
   return counts;
+}
+
+// Adds a remark if the first line may be a header: no other line has its tokens, and they are usual column
+// names, or every other answer occurs more than once, as labels do.
+void add_header(const Table& table, std::vector<std::string>& lines) {
+  const TableFormat format = format_of(table.files()[0].path, table.options());
+  const bool separated = format == TableFormat::tsv || format == TableFormat::csv;
+  if (!separated || table.main_rows() < 3 || !table.stored_where(0).ends_with(":1")) return;
+  const auto [inputs, answers] = counts_of(table, table.main_rows());
+  bool alone = true, named = true;
+  for (const auto& sequence : {table.input(0), table.target(0)}) {
+    for (const std::int32_t id : sequence) {
+      const auto token = static_cast<std::size_t>(id);
+      alone = alone && id != kIgnore && inputs[token] + answers[token] == 1;
+      named = named && id != kIgnore && names_column(table.tokens()[token]);
+    }
+  }
+  const auto single = std::ranges::count(answers, 1) - std::ssize(table.target(0));
+  if (alone && (named || single <= 0))
+    lines.push_back(
+        fmt::format("{}: the first line may be a header; if it is not an example, set task.header=true",
+                    table.stored_where(0)));
+}
+
+// A row, and the first one before it with the same key.
+using Repeated = std::pair<std::uint32_t, std::uint32_t>;
+
+template <class Key>
+std::vector<Repeated> repeated_by(const Table& table, const Key& key) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> rows;
+  for (std::uint32_t row = 0; row < table.rows(); ++row) rows.emplace_back(key(row), row);
+  std::ranges::sort(rows);
+  std::vector<Repeated> found;
+  for (std::size_t i = 1, first = 0; i < rows.size(); ++i) {
+    if (rows[i].first != rows[first].first) first = i;
+    if (i > first) found.emplace_back(rows[i].second, rows[first].second);
+  }
+  return found;
+}
+
+// Adds remarks on rows with equal inputs: as text, and those that are equal only after tokens became <unk>.
+void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
+  const auto text = [&](std::uint32_t row) { return table.input_hash(row); };
+  const auto ids = [&](std::uint32_t row) {
+    const auto input = table.input(row);
+    return hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
+  };
+  const auto add = [&](std::vector<Repeated> found, const auto& is_other, std::string_view what,
+                       std::string_view meaning) {
+    std::erase_if(found, is_other);
+    if (found.empty()) return;
+    const auto [row, before] = std::ranges::min(found);
+    lines.push_back(
+        fmt::format("{}: {} as in {}{}; {}", table.stored_where(row), what, table.stored_where(before),
+                    found.size() == 1 ? "" : fmt::format(" (and {} more)", found.size() - 1), meaning));
+  };
+  const auto is_same = [&](const Repeated& rows) {
+    return std::ranges::equal(table.target(rows.first), table.target(rows.second));
+  };
+  const std::vector<Repeated> same = repeated_by(table, text);
+  add(same, is_same, "same input with another target", "no model can predict both");
+  add(same, std::not_fn(is_same), "same input and target", "duplicates weigh as often as they occur");
+  if (table.unknown() == kIgnore) return;
+  add(
+      repeated_by(table, ids), [&](const Repeated& rows) { return text(rows.first) == text(rows.second); },
+      "same input after tokens became <unk>", "the model cannot tell these lines apart");
 }
 
 void add_quotes(const Table& table, std::vector<std::string>& lines) {
@@ -132,8 +123,7 @@ void add_quotes(const Table& table, std::vector<std::string>& lines) {
       table.stored_where(0), table.options().separator.empty() ? " task.separator='\"\\t\"'" : ""));
 }
 
-void add_single(const Table& table, const std::array<std::vector<std::int64_t>, 2>& counts,
-                std::vector<std::string>& lines) {
+void add_single(const Table& table, const Counts& counts, std::vector<std::string>& lines) {
   constexpr std::int64_t kMinTokens = 20;
   constexpr std::string_view kSequences[] = {"inputs", "targets"},
                              kKeys[] = {"input_tokens", "target_tokens"};
@@ -242,9 +232,9 @@ std::vector<std::string> Table::remarks(std::int64_t train) const {
   const Table& table = *this;
   std::vector<std::string> lines;
   if (table.rows() == 0) return lines;
-  if (const auto header = header_remark(table)) lines.push_back(*header);
+  add_header(table, lines);
   add_equal_inputs(table, lines);
-  const auto counts = counts_of(table);
+  const Counts counts = counts_of(table, table.rows());
   add_quotes(table, lines);
   if (const TableFormat format = format_of(table.files()[0].path, table.options());
       format != TableFormat::conllu && format != TableFormat::conll)

@@ -35,7 +35,10 @@ struct Date {
   }
 };
 
-constexpr std::int64_t kForms = 7;
+// Of day, month, year, the last two digits of the year, the names of the month and of the weekday, and the ending of the day.
+constexpr const char* kForms[] = {"{0} {4} {2}",      "{4} {0}, {2}",      "{0}{6} of {4} {2}",
+                                  "{5} {0} {4} {2}",  "{0:02}.{1:02}.{2}", "{0:02}/{1:02}/{3:02}",
+                                  "{0} {4:.3} {3:02}"};
 constexpr ExampleSize kMaxLength = {27, 10};  // "Wednesday 22 September 2021" and "2021-09-22"
 using Text = std::array<char, static_cast<std::size_t>(kMaxLength.input)>;
 
@@ -47,23 +50,8 @@ std::string_view ordinal_ending(unsigned day) {
 // Writes a date in one of the forms and returns the end of the text.
 char* write(const Date& date, std::int64_t form, char* out) {
   const auto& [year, month, day, weekday] = date;
-  const std::string_view name = kMonths[month - 1];
-  switch (form) {
-    case 0:
-      return fmt::format_to(out, "{} {} {}", day, name, year);
-    case 1:
-      return fmt::format_to(out, "{} {}, {}", name, day, year);
-    case 2:
-      return fmt::format_to(out, "{}{} of {} {}", day, ordinal_ending(day), name, year);
-    case 3:
-      return fmt::format_to(out, "{} {} {} {}", kWeekdays[weekday], day, name, year);
-    case 4:
-      return fmt::format_to(out, "{:02}.{:02}.{}", day, month, year);
-    case 5:
-      return fmt::format_to(out, "{:02}/{:02}/{:02}", day, month, year % 100);
-    default:
-      return fmt::format_to(out, "{} {} {:02}", day, name.substr(0, 3), year % 100);
-  }
+  return fmt::format_to(out, fmt::runtime(kForms[form]), day, month, year, year % 100, kMonths[month - 1],
+                        kWeekdays[weekday], ordinal_ending(day));
 }
 
 char* write_iso(const Date& date, char* out) {
@@ -79,7 +67,7 @@ void to_tokens(const char* first, const char* last, std::vector<std::int32_t>& o
 void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   const Date date(rng.below(kDays));
   Text text;
-  to_tokens(text.data(), write(date, rng.below(kForms), text.data()), example.input);
+  to_tokens(text.data(), write(date, rng.below(std::ssize(kForms)), text.data()), example.input);
   to_tokens(text.data(), write_iso(date, text.data()), example.target);
 }
 
@@ -87,7 +75,7 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
 void vary(const TaskConfig&, SampleRng& rng, Example& example) {
   constexpr std::int64_t kWithWeekday = 3;
   const Date date(rng.below(kDays));
-  const std::int64_t drawn = rng.below(kForms - 1);
+  const std::int64_t drawn = rng.below(std::ssize(kForms) - 1);
   Text text;
   char* const end = write(date, drawn + (drawn >= kWithWeekday ? 1 : 0), text.data());
   std::string written(text.data(), end);
@@ -106,7 +94,7 @@ std::vector<std::string> tokens(const TaskConfig&) {
 
 ExampleSize size(const TaskConfig&) { return kMaxLength; }
 
-double distinct_inputs(const TaskConfig&) { return kForms * kDays; }
+double distinct_inputs(const TaskConfig&) { return static_cast<double>(std::ssize(kForms) * kDays); }
 
 // The most frequent character is 0.
 double chance(const TaskConfig&) {

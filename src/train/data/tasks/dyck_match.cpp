@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "thimble/engine/error.h"
 #include "thimble/train/task.h"
