@@ -15,23 +15,13 @@ std::string_view name_of(const Names& names, std::int32_t token) {
   return token == kIgnore ? std::string_view(".") : names[static_cast<std::size_t>(token)];
 }
 
-// Returns rows of tokens, aligned in columns, in as many blocks of lines as the width requires.
-std::string columns(const Names& names, std::span<const std::string_view> titles,
-                    std::span<const std::span<const std::int32_t>> rows, std::size_t width) {
-  std::string out;
-  for (std::size_t first = 0, last = 0; first < rows[0].size(); first = last) {
-    std::vector<std::string> lines;
-    for (const std::string_view title : titles) lines.push_back(fmt::format("{:<7}", title));
-    for (; last < rows[0].size(); ++last) {
-      std::size_t widest = 0;
-      for (const auto& row : rows) widest = std::max(widest, display_width(name_of(names, row[last])));
-      if (last > first && display_width(lines[0]) + 1 + widest > width) break;
-      for (std::size_t r = 0; r < rows.size(); ++r)
-        lines[r] += ' ' + padded_right(name_of(names, rows[r][last]), widest);
-    }
-    for (std::string& line : lines) out += line.erase(line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
+constexpr std::size_t kTitle = 7;
+
+// Returns a title and tokens, as a row of aligned().
+std::vector<std::string> row_of(const Names& names, std::string title, std::span<const std::int32_t> tokens) {
+  std::vector<std::string> row{std::move(title)};
+  for (const std::int32_t token : tokens) row.emplace_back(name_of(names, token));
+  return row;
 }
 
 // Returns the positions that answer i depends on, by kind and then ascending.
@@ -101,17 +91,15 @@ std::vector<Sequence> first_sequences(const Dataset& data, Split split, std::int
 
 std::string example_text(const Names& names, std::span<const std::int32_t> input,
                          std::span<const std::int32_t> answers, std::size_t width) {
-  constexpr std::string_view kTitles[] = {"input", "answer"};
-  const std::span<const std::int32_t> rows[] = {input, answers};
-  if (input.size() == answers.size()) return columns(names, kTitles, rows, width);
-  return columns(names, std::span(kTitles).first(1), std::span(rows).first(1), width) +
-         columns(names, std::span(kTitles).last(1), std::span(rows).last(1), width);
+  const std::vector rows{row_of(names, "input", input), row_of(names, "answer", answers)};
+  if (input.size() == answers.size()) return aligned(rows, kTitle, width);
+  return aligned(std::span(rows).first(1), kTitle, width) + aligned(std::span(rows).last(1), kTitle, width);
 }
 
 std::string example_text(const Names& names, const Sequence& sequence, std::size_t width) {
-  constexpr std::string_view kTitle[] = {"source"};
-  const std::span<const std::int32_t> source[] = {sequence.source};
-  return columns(names, kTitle, source, width) + example_text(names, sequence.tokens, sequence.labels, width);
+  const std::vector<std::string> source = row_of(names, "source", sequence.source);
+  return aligned(std::span(&source, 1), kTitle, width) +
+         example_text(names, sequence.tokens, sequence.labels, width);
 }
 
 std::string vocabulary_text(const Names& names, std::size_t width) {

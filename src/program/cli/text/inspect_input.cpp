@@ -5,7 +5,6 @@
 #include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
 #include "thimble/inspect/lens_names.h"
-#include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/text/text.h"
 #include "train/files/text/width.h"
@@ -14,7 +13,7 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kTitle = 12, kMaxToken = 16;
+constexpr std::size_t kTitle = 11, kMaxToken = 16;
 
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
@@ -23,27 +22,8 @@ std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const
   return out;
 }
 
-// Prints rows of words with aligned columns, in as many blocks of lines as needed.
 void print_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::string> lines;
-  std::size_t used = 0;
-  const auto flush = [&] {
-    for (const std::string& line : lines) print_out("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-  };
-  for (std::size_t i = 0; i < rows[0].size() - 1; ++i) {
-    std::size_t width = 0;
-    for (const auto& row : rows) width = std::max(width, display_width(row[i + 1]));
-    if (i == 0 || used + 1 + width > line_width(1)) {
-      flush();
-      if (i > 0) print_out("\n");
-      lines.clear();
-      for (const auto& row : rows) lines.push_back(fmt::format("{:<{}}", row[0], kTitle - 1));
-      used = kTitle - 1;
-    }
-    for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += ' ' + padded_right(rows[r][i + 1], width);
-    used += 1 + width;
-  }
-  flush();
+  print_out("{}", aligned(rows, kTitle, line_width(1), "\n"));
 }
 
 void print_predictions(const ForwardTrace& trace, const ModelConfig& model, const Names& names) {

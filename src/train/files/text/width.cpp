@@ -135,6 +135,24 @@ std::string padded_left(std::string_view text, std::size_t width) {
   return spaces(text, width) + std::string(text);
 }
 
+std::string aligned(std::span<const std::vector<std::string>> rows, std::size_t title, std::size_t width,
+                    std::string_view between) {
+  std::string out;
+  for (std::size_t first = 1, last = 1; first < rows[0].size(); first = last) {
+    std::vector<std::string> lines;
+    for (const auto& row : rows) lines.push_back(padded_right(row[0], title));
+    for (; last < rows[0].size(); ++last) {
+      std::size_t widest = 0;
+      for (const auto& row : rows) widest = std::max(widest, display_width(row[last]));
+      if (last > first && display_width(lines[0]) + 1 + widest > width) break;
+      for (std::size_t r = 0; r < rows.size(); ++r) lines[r] += ' ' + padded_right(rows[r][last], widest);
+    }
+    if (first > 1) out += between;
+    for (std::string& line : lines) out += line.erase(line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return out;
+}
+
 std::string bars(std::span<const double> values, double highest, bool plain) {
   constexpr std::string_view kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::string_view kPlain = "_.:-=+*#";

@@ -24,6 +24,11 @@ std::string truncated(std::string_view text, std::size_t width);
 std::string padded_right(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 
+// Returns rows of words below each other, in aligned columns and in as many blocks of lines as the width requires, with
+// `between` two of them. Each block begins with the first words of the rows, in `title` columns.
+std::string aligned(std::span<const std::vector<std::string>> rows, std::size_t title, std::size_t width,
+                    std::string_view between = "");
+
 // Returns the text in lines of at most `width` columns, broken at spaces; lines after the first start with
 // `indent` spaces, at most half of the width. A word that is too long has a line of its own and stays whole, so
 // that paths and commands can be copied; a % stays with its number. The result ends with a line break.
