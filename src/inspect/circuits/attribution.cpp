@@ -176,22 +176,13 @@ void AttributionObserver::add_label(const Batch& batch, std::int64_t i) {
 
 void AttributionObserver::observe(Site site, const Shape&, ConstMatrixView value) {
   const auto layer = static_cast<std::size_t>(site.layer);
-  switch (site.kind) {
-    case SiteKind::embedding:
-      return add(0, 1, value);
-    case SiteKind::head_output:
-      return add_heads(layer, value);
-    case SiteKind::residual_mid:
-      return add(feed_forward(layer), -1, value);
-    case SiteKind::residual_out:
-      add(feed_forward(layer), 1, value);
-      if (layer + 1 == model_.attention_layers().size()) apply_norm(value);
-      return;
-    case SiteKind::logits:
-      return compare(value);
-    default:
-      return;
-  }
+  if (site.kind == SiteKind::embedding) add(0, 1, value);
+  if (site.kind == SiteKind::head_output) add_heads(layer, value);
+  if (site.kind == SiteKind::residual_mid) add(feed_forward(layer), -1, value);
+  if (site.kind == SiteKind::logits) compare(value);
+  if (site.kind != SiteKind::residual_out) return;
+  add(feed_forward(layer), 1, value);
+  if (layer + 1 == model_.attention_layers().size()) apply_norm(value);
 }
 
 void AttributionObserver::add(std::size_t part, double sign, ConstMatrixView value) {

@@ -5,7 +5,6 @@
 
 #include "engine/core/portable_math.h"
 #include "inspect/effects/head_names.h"
-#include "thimble/engine/error.h"
 
 namespace thimble {
 
@@ -54,25 +53,9 @@ Cost loss_cost(const Effect& e, const EffectScale& scale, double p) {
 }  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::important:
-      return "important";
-    case Verdict::harmful:
-      return "harmful";
-    case Verdict::minor:
-      return "minor";
-    case Verdict::backup:
-      return "backup";
-    case Verdict::redundant:
-      return "redundant";
-    case Verdict::unused:
-      return "unused";
-    case Verdict::at_chance:
-      return "at_chance";
-    case Verdict::not_enough:
-      return "not_enough";
-  }
-  throw Error("verdict: unknown verdict");
+  constexpr std::string_view kNames[] = {"important", "harmful", "minor",     "backup",
+                                         "redundant", "unused",  "at_chance", "not_enough"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 double cost_in_smallest(double loss_change, double accuracy_change, const EffectScale& scale) {

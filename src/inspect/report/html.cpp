@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <string_view>
 #include <utility>
 #include <vector>
 

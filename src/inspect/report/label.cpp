@@ -83,28 +83,14 @@ std::string cells_text(const CellEffect& cells) {
 // Returns the label of a pattern that is tested, of a head that does something.
 Label carried_label(const CellEffect& cells, const std::string& effect, const HeadVerdict& effects) {
   const auto& [name, numbers] = std::tie(cells.pattern.name, cells.pattern.numbers);
-  switch (cells.carried) {
-    case Carried::yes:
-      return {name, effects.verdict, fmt::format("{}: {}; {}; {}", name, numbers, effect, cells_text(cells)),
-              effects.group};
-    case Carried::no:
-      return {"", effects.verdict,
-              fmt::format("attends by {}, which does not carry its effect: {}; {}; {}", name, numbers,
-                          cells_text(cells), effect),
-              effects.group};
-    case Carried::constant:
-      return {
-          "", effects.verdict,
-          fmt::format(
-              "acts like a constant: its mean in its place costs nothing of interest; looks like {}: {}; {}",
-              name, numbers, effect),
-          effects.group};
-    default:
-      return {"", effects.verdict,
-              fmt::format("possibly {}: {}; {}; whether these keys carry its effect needs more sequences",
-                          name, numbers, effect),
-              effects.group};
-  }
+  const bool carries = cells.carried == Carried::yes;
+  const char* form = "possibly {}: {}; {}; whether these keys carry its effect needs more sequences";
+  if (carries) form = "{}: {}; {}; {}";
+  if (cells.carried == Carried::no) form = "attends by {0}, which does not carry its effect: {1}; {3}; {2}";
+  if (cells.carried == Carried::constant)
+    form = "acts like a constant: its mean in its place costs nothing of interest; looks like {}: {}; {}";
+  return {carries ? name : "", effects.verdict,
+          fmt::format(fmt::runtime(form), name, numbers, effect, cells_text(cells)), effects.group};
 }
 
 // Returns the label of a pattern.

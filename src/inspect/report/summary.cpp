@@ -96,16 +96,11 @@ std::string summarize(std::span<const HeadScore> scores, const Effect& zero, con
   if (pattern.name.empty()) return "follows no known pattern; " + effect;
   const std::string seen = action(pattern) + evidence(pattern, scores);
   if (!cells) return seen + "; " + effect;
-  switch (cells->carried) {
-    case Carried::yes:
-      return seen + "; " + effect;
-    case Carried::no:
-      return seen + ", but that is not what it is needed for; " + effect;
-    case Carried::constant:
-      return "adds about the same wherever it looks; " + effect;
-    default:
-      return seen + ", which may be what it is needed for; " + effect;
-  }
+  if (cells->carried == Carried::constant) return "adds about the same wherever it looks; " + effect;
+  const char* needed = cells->carried == Carried::yes  ? "; "
+                       : cells->carried == Carried::no ? ", but that is not what it is needed for; "
+                                                       : ", which may be what it is needed for; ";
+  return seen + needed + effect;
 }
 
 }  // namespace thimble

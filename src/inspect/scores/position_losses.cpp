@@ -1,6 +1,5 @@
 #include "inspect/scores/position_losses.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "engine/kernels/cross_entropy.h"

@@ -1,7 +1,6 @@
 #include "inspect/timeline/run_series.h"
 
 #include <cmath>
-#include <cstdlib>
 
 #include "inspect/scores/score_observer.h"
 #include "inspect/timeline/head_log.h"

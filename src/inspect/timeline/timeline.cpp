@@ -1,14 +1,11 @@
 #include "thimble/inspect/timeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "inspect/effects/head_names.h"
 #include "inspect/scores/require_heads.h"

@@ -14,7 +14,6 @@
 #include "train/files/stopwatch.h"
 #include "train/step/cost.h"
 #include "train/step/generation.h"
-#include "train/step/plan.h"
 #include "train/step/trainer.h"
 
 namespace thimble {
@@ -191,7 +190,11 @@ void add_profile(const StepCost& cost_of_step, const Trainer::StepProfile& profi
 
 }  // namespace
 
-Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks) {
+}  // namespace THIMBLE_PRECISION
+
+template <>
+Benchmark run_benchmark<Real>(const OpenConfig& config, std::int64_t warmup, std::int64_t steps,
+                              Ranks& ranks) {
   Trainer trainer(config, ranks);
   Benchmark result;
   result.threads = trainer.threads();
@@ -215,5 +218,4 @@ Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int6
   return result;
 }
 
-}  // namespace THIMBLE_PRECISION
 }  // namespace thimble

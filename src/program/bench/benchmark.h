@@ -57,4 +57,8 @@ struct Benchmark {
 Benchmark benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps,
                     Ranks& ranks = one_process());
 
+// Does that in the precision R, float or double, without comparing the options of ranks.
+template <class R>
+Benchmark run_benchmark(const OpenConfig& config, std::int64_t warmup, std::int64_t steps, Ranks& ranks);
+
 }  // namespace thimble

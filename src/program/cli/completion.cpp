@@ -1,12 +1,8 @@
 #include "program/cli/completion.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <set>
-#include <string_view>
 
 #include "program/cli/find_config.h"
 #include "thimble/train/config.h"

@@ -194,6 +194,13 @@ std::vector<std::string> all_keys(const std::vector<std::vector<std::string>>& l
   return keys;
 }
 
+// Returns whether runs differ that have a value: what a run has not recorded is no difference.
+bool differ(const std::vector<std::string>& values) {
+  std::set<std::string> known(values.begin(), values.end());
+  known.erase("");
+  return known.size() > 1;
+}
+
 void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
   std::vector<std::vector<std::string>> keys, names;
   for (const auto& runs : recorded)
@@ -213,9 +220,7 @@ void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
         if (found == name) return value;
       return std::string();
     });
-    std::set<std::string> known(row.values.begin(), row.values.end());
-    known.erase("");
-    row.differs = known.size() > 1;  // what a run has not recorded is no difference
+    row.differs = differ(row.values);
     comparison.records.push_back(std::move(row));
   }
 }
@@ -224,17 +229,12 @@ void compare_values(const RecordedRuns& recorded, Comparison& comparison) {
 // by content, not by path; the seed, of which random sequences depend too, does not count.
 std::vector<std::string> differing_data(const Comparison& comparison) {
   std::vector<std::string> keys;
-  const auto add = [&](const ComparedValue& row) {
-    std::set<std::string> values(row.values.begin(), row.values.end());
-    values.erase("");
-    if (values.size() > 1) keys.push_back(row.key);
-  };
   for (const ComparedValue& row : comparison.config) {
     const bool is_data = row.key.starts_with("task.") || row.key.starts_with("data.");
-    if (is_data && !row.key.ends_with("file")) add(row);
+    if (is_data && !row.key.ends_with("file") && differ(row.values)) keys.push_back(row.key);
   }
   for (const ComparedValue& row : comparison.records)
-    if (row.key == kDataFiles) add(row);
+    if (row.key == kDataFiles && row.differs) keys.push_back(row.key);
   return keys;
 }
 

@@ -78,10 +78,6 @@ std::vector<double> numbers(const std::vector<const Json*>& found, const Experim
   return out;
 }
 
-double limit(const Bound& bound, const Values& known) {
-  return bound.value.empty() ? bound.number : known.at(bound.value);
-}
-
 }  // namespace
 
 std::vector<const Json*> find_all(const Json& document, std::string_view path) {
@@ -96,36 +92,20 @@ double measure(const Json& document, const ExperimentValue& value, const Values&
   const std::vector<double> all = numbers(found, value);
   if (all.empty() && value.otherwise) return *value.otherwise;
   require<DataError>(!all.empty(), "{}: {} of {} matches nothing", value.name, value.path, value.of);
-  switch (value.take) {
-    case Take::first:
-      return all.front();
-    case Take::last:
-      return all.back();
-    case Take::min:
-      return spread(all).min;
-    case Take::max:
-      return spread(all).max;
-    case Take::mean:
-      return spread(all).mean;
-    default:
-      require<DataError>(all.size() == 1, "{}: {} of {} matches {} numbers; choose with take or where",
-                         value.name, value.path, value.of, all.size());
-      return all.front();
-  }
+  require<DataError>(value.take != Take::only || all.size() == 1,
+                     "{}: {} of {} matches {} numbers; choose with take or where", value.name, value.path,
+                     value.of, all.size());
+  const Spread of = spread(all);
+  const double taken[] = {all.front(), all.front(), all.back(), of.min, of.max, of.mean};  // by Take
+  return taken[static_cast<std::size_t>(value.take)];
 }
 
 bool holds(const Bound& bound, double x, const Values& known) {
-  const double at = limit(bound, known);
-  switch (bound.relation) {
-    case Bound::at_least:
-      return x >= at + bound.by;
-    case Bound::at_most:
-      return x <= at - bound.by;
-    case Bound::above:
-      return x > at + bound.by;
-    default:
-      return x < at - bound.by;
-  }
+  const double at = bound.value.empty() ? bound.number : known.at(bound.value);
+  const bool is_least = bound.relation == Bound::at_least || bound.relation == Bound::above;
+  const double end = is_least ? at + bound.by : at - bound.by;
+  if (x == end) return bound.relation == Bound::at_least || bound.relation == Bound::at_most;
+  return is_least ? x > end : x < end;
 }
 
 std::string describe(const Condition& condition) {

@@ -13,7 +13,6 @@
 #include "program/reproduce/measure.h"
 #include "thimble/engine/error.h"
 #include "thimble/inspect/inspect.h"
-#include "thimble/train/file.h"
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/files/stopwatch.h"

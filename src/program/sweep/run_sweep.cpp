@@ -13,7 +13,6 @@
 #include "program/sweep/sweep_state.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
-#include "thimble/train/json.h"
 #include "thimble/train/run_directory.h"
 #include "train/files/lock.h"
 #include "train/files/path.h"

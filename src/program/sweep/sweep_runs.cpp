@@ -10,7 +10,6 @@
 #include "train/data/data_paths.h"
 #include "train/files/hash.h"
 #include "train/files/path.h"
-#include "train/step/forward.h"
 
 namespace thimble {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
-#include <utility>
 
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "thimble/engine/error.h"
-#include "thimble/train/file.h"
 
 namespace thimble {
 inline namespace THIMBLE_PRECISION {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <string>
 #include <thread>
 

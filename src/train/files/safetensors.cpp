@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"

@@ -8,7 +8,6 @@
 #include "train/config/differences.h"
 #include "train/files/path.h"
 #include "train/runs/run_layout.h"
-#include "train/step/forward.h"
 
 namespace thimble {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/cross_entropy.h"
 #include "engine/model/finite.h"
 #include "thimble/engine/decoding.h"
 #include "thimble/engine/error.h"

@@ -5,15 +5,8 @@
 namespace thimble {
 
 std::string_view to_string(GradcheckVerdict verdict) {
-  switch (verdict) {
-    case GradcheckVerdict::ok:
-      return "ok";
-    case GradcheckVerdict::wrong:
-      return "wrong";
-    case GradcheckVerdict::undecided:
-      break;
-  }
-  return "undecided";
+  constexpr std::string_view kNames[] = {"ok", "wrong", "undecided"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 bool passed(std::span<const GradcheckResult> results) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "inspect/effects/head_names.h"
 #include "program/cli/text/result_columns.h"

@@ -1,16 +1,11 @@
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "inspect/effects/head_names.h"
 #include "program/cli/text/inspect.h"
 #include "program/cli/text/text_table.h"
 #include "thimble/engine/error.h"
-#include "thimble/train/file.h"
-#include "thimble/train/json.h"
-#include "thimble/train/listing.h"
-#include "train/files/text/width.h"
 
 namespace thimble::cli {
 

@@ -4,7 +4,6 @@
 #include "program/cli/text/heat_map.h"
 #include "program/cli/text/inspect.h"
 #include "thimble/inspect/inspect.h"
-#include "train/files/text/width.h"
 
 namespace thimble::cli {
 
