@@ -1,10 +1,6 @@
 // What the add-on `cluster` does for the program: other processes that train the same model, and jobs of Slurm.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/ranks.h"

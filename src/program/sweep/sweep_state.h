@@ -3,7 +3,6 @@
 // run_queue.h which process trains it.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
