@@ -96,7 +96,7 @@ def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
 
 
 def patch(run: Path, checkpoint: Checkpoint, clean: Union[int, str, None], corrupted: Union[int, str, None],
-          pairs: Union[int, Path, None], edges: bool, corruption: Optional[str]) -> List[str]:
+          pairs: Any, edges: bool, corruption: Optional[str]) -> List[str]:
     pair = {name + "_text" * isinstance(x, str): x for name, x in (("clean", clean), ("corrupted", corrupted))}
     return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, edges=edges, corruption=corruption, **pair)]
 

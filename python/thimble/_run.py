@@ -183,9 +183,8 @@ class Run:
         """What it costs to ablate heads together, (layer, head) or names such as "cross.0.1", by kind of ablation."""
         return _program.call(_arguments.ablate(self.directory, self.checkpoint, heads, sequences))
 
-    def patch(self, clean: Union[int, str, None] = None, corrupted: Union[int, str, None] = None,
-              pairs: Union[int, str, "os.PathLike[str]", None] = None, edges: bool = False,
-              corruption: Optional[str] = None) -> Dict[str, Any]:
+    def patch(self, clean: Union[int, str, None] = None, corrupted: Union[int, str, None] = None, pairs: Any = None,
+              edges: bool = False, corruption: Optional[str] = None) -> Dict[str, Any]:
         """Activation patching: the share of the behavior that each head carries, or each edge, with the smallest circuit. Over
         many pairs of test sequences, corrupted by "resample", "token K", "target" or "order"; over the pair of two numbers,
         from 0, or of two texts; or over those of a file, `pairs`."""
