@@ -27,7 +27,7 @@ train() {  # CONFIG ARGUMENTS...: prints "fused HASH" or "separate HASH"
 }
 
 if [[ ${1:-} == update ]]; then
-  for config in configs/*.yaml configs/controls/*.yaml configs/bench/{long,micro}.yaml; do
+  for config in configs/*.yaml configs/controls/*.yaml configs/bench/{long,micro,narrow}.yaml; do
     read -r fused_name fused < <(train "$config")
     read -r separate_name separate < <(THIMBLE_TARGET=sse4 train "$config")
     [[ $fused_name == fused && $separate_name == separate ]] ||

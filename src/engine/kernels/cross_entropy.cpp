@@ -37,14 +37,14 @@ double cross_entropy_forward(MatrixView dlogits, ConstMatrixView logits, std::sp
     const Real max = max_of(z, n);
     const Real sum = sum_of_halves(Wide(), exp_shifted(to, z, max, n));
     lanes(n, [=, scale = weight / sum, shift = -weight * even](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, to + i), hn::Set(d, scale), hn::Set(d, shift)), d, to + i);
+      store(hn::MulAdd(load(d, to + i), hn::Set(d, scale), hn::Set(d, shift)), d, to + i);
     });
     to[label] -= weight * (1 - smoothing);
     // sum_j q_j (max - z_j): without the cancellation of max + ln sum - sum_j q_j z_j for large logits.
     Real expected = (1 - smoothing) * (max - z[label]);
     if (smoothing > 0) {
       expected += even * sum_lanes(n, [=](auto d, std::int64_t i, auto all) HWY_ATTR {
-                    return hn::Add(all, hn::Sub(hn::Set(d, max), hn::LoadU(d, z + i)));
+                    return hn::Add(all, hn::Sub(hn::Set(d, max), load(d, z + i)));
                   });
     }
     // One logarithm for the product of a few sums, each 1 to V.

@@ -23,7 +23,7 @@ template <class F>
 HWY_INLINE void map(MatrixView y, ConstMatrixView x, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
     lanes(y.cols, [&, to = y.row(r), from = x.row(r)](auto d, std::int64_t i)
-                      HWY_ATTR { hn::StoreU(f(d, hn::LoadU(d, from + i)), d, to + i); });
+                      HWY_ATTR { store(f(d, load(d, from + i)), d, to + i); });
   }
 }
 
@@ -32,7 +32,7 @@ template <class F>
 HWY_INLINE void map2(MatrixView y, ConstMatrixView a, ConstMatrixView b, const F& f) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
     lanes(y.cols, [&, to = y.row(r), p = a.row(r), q = b.row(r)](auto d, std::int64_t i)
-                      HWY_ATTR { hn::StoreU(f(d, hn::LoadU(d, p + i), hn::LoadU(d, q + i)), d, to + i); });
+                      HWY_ATTR { store(f(d, load(d, p + i), load(d, q + i)), d, to + i); });
   }
 }
 
@@ -41,7 +41,7 @@ template <class F>
 HWY_INLINE void update(GradientView dx, ConstMatrixView dy, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r)](auto d, std::int64_t i)
-                       HWY_ATTR { add_to(d, to + i, f(d, hn::LoadU(d, g + i)), dx.uninitialized); });
+                       HWY_ATTR { add_to(d, to + i, f(d, load(d, g + i)), dx.uninitialized); });
   }
 }
 
@@ -50,7 +50,7 @@ template <class F>
 HWY_INLINE void update2(GradientView dx, ConstMatrixView dy, ConstMatrixView saved, const F& f) {
   for (std::int64_t r = 0; r < dx.rows; ++r) {
     lanes(dx.cols, [&, to = dx.row(r), g = dy.row(r), s = saved.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      add_to(d, to + i, f(d, hn::LoadU(d, g + i), hn::LoadU(d, s + i)), dx.uninitialized);
+      add_to(d, to + i, f(d, load(d, g + i), load(d, s + i)), dx.uninitialized);
     });
   }
 }

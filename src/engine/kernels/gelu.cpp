@@ -57,10 +57,10 @@ HWY_INLINE void map_with_derivative(MatrixView y, MatrixView derivative, ConstMa
   for (std::int64_t r = 0; r < y.rows; ++r) {
     lanes(y.cols, [&, to = y.row(r), to_derivative = derivative.row(r), from = x.row(r)](
                       auto d, std::int64_t i) HWY_ATTR {
-      const auto v = hn::LoadU(d, from + i);
+      const auto v = load(d, from + i);
       auto dydx = v;
-      hn::StoreU(f(d, v, dydx), d, to + i);
-      hn::StoreU(dydx, d, to_derivative + i);
+      store(f(d, v, dydx), d, to + i);
+      store(dydx, d, to_derivative + i);
     });
   }
 }

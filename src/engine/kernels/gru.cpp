@@ -30,16 +30,15 @@ void gru_cell_forward(MatrixView y, MatrixView gates, ConstMatrixView gates_x, C
       continue;
     }
     lanes(n, [=](auto d, std::int64_t i) HWY_ATTR {
-      const auto at = [=](const Real* x, std::int64_t gate)
-                          HWY_ATTR { return hn::LoadU(d, x + gate * n + i); };
+      const auto at = [=](const Real* x, std::int64_t gate) HWY_ATTR { return load(d, x + gate * n + i); };
       auto rest = hn::Zero(d);
       const auto reset = sigmoid(d, hn::Add(at(a, 0), at(b, 0)), rest);
       const auto update = sigmoid(d, hn::Add(at(a, 1), at(b, 1)), rest);
       const auto candidate = hn::Tanh(d, hn::MulAdd(reset, at(b, 2), at(a, 2)));
-      hn::StoreU(hn::MulAdd(update, hn::Sub(at(before, 0), candidate), candidate), d, to + i);
-      hn::StoreU(reset, d, saved + i);
-      hn::StoreU(update, d, saved + n + i);
-      hn::StoreU(candidate, d, saved + 2 * n + i);
+      store(hn::MulAdd(update, hn::Sub(at(before, 0), candidate), candidate), d, to + i);
+      store(reset, d, saved + i);
+      store(update, d, saved + n + i);
+      store(candidate, d, saved + 2 * n + i);
     });
   }
 }
@@ -55,7 +54,7 @@ void pass_on(const GruRows& to, const Real* dy, std::int64_t n) {
   if (to.a != nullptr && to.a_empty) std::fill_n(to.a, 3 * n, Real{0});
   if (to.b != nullptr && to.b_empty) std::fill_n(to.b, 3 * n, Real{0});
   if (to.h == nullptr) return;
-  lanes(n, [=](auto d, std::int64_t i) HWY_ATTR { add_to(d, to.h + i, hn::LoadU(d, dy + i), to.h_empty); });
+  lanes(n, [=](auto d, std::int64_t i) HWY_ATTR { add_to(d, to.h + i, load(d, dy + i), to.h_empty); });
 }
 
 void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientView dh, ConstMatrixView dy,
@@ -74,13 +73,13 @@ void gru_cell_backward(GradientView dgates_x, GradientView dgates_h, GradientVie
     }
     lanes(n, [=, g = dy.row(row), b = gates_h.row(row), before = h.row(row), saved = gates.row(row)](
                  auto d, std::int64_t i) HWY_ATTR {
-      const auto one = hn::Set(d, Real{1}), dout = hn::LoadU(d, g + i);
-      const auto r = hn::LoadU(d, saved + i), z = hn::LoadU(d, saved + n + i);
-      const auto candidate = hn::LoadU(d, saved + 2 * n + i), state = hn::LoadU(d, before + i);
+      const auto one = hn::Set(d, Real{1}), dout = load(d, g + i);
+      const auto r = load(d, saved + i), z = load(d, saved + n + i);
+      const auto candidate = load(d, saved + 2 * n + i), state = load(d, before + i);
       // y = n + z (h - n),  n = tanh(a_n + r b_n)
       const auto dn = hn::Mul(hn::Mul(dout, hn::Sub(one, z)), hn::NegMulAdd(candidate, candidate, one));
       const auto dz = hn::Mul(hn::Mul(dout, hn::Sub(state, candidate)), hn::Mul(z, hn::Sub(one, z)));
-      const auto dr = hn::Mul(hn::Mul(dn, hn::LoadU(d, b + 2 * n + i)), hn::Mul(r, hn::Sub(one, r)));
+      const auto dr = hn::Mul(hn::Mul(dn, load(d, b + 2 * n + i)), hn::Mul(r, hn::Sub(one, r)));
       if (to.a != nullptr) {
         add_to(d, to.a + i, dr, to.a_empty);
         add_to(d, to.a + n + i, dz, to.a_empty);

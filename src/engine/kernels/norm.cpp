@@ -20,43 +20,67 @@ namespace kernels::HWY_NAMESPACE {
 
 enum class Norm { layer, rms };
 
-// The normalized elements n of a row.
+// The normalized elements n of a row of x, from what was saved of it.
 template <Norm kNorm>
 struct NormalizedRow {
   const Real* x;
-  Real mean, factor;
+  const Real* saved;
 
   template <class D>
   HWY_INLINE auto operator()(D d, std::int64_t i) const {
-    const auto v = hn::LoadU(d, x + i);
-    if constexpr (kNorm == Norm::rms) return hn::Mul(v, hn::Set(d, factor));
-    return hn::Mul(hn::Sub(v, hn::Set(d, mean)), hn::Set(d, factor));
+    const auto v = load(d, x + i);
+    if constexpr (kNorm == Norm::rms) return hn::Mul(v, hn::Set(d, factor()));
+    return hn::Mul(hn::Sub(v, hn::Set(d, saved[0])), hn::Set(d, factor()));
   }
+  Real factor() const { return saved[kNorm == Norm::rms ? 0 : 1]; }
 };
 
-// Adds the gradients of row r. mean(sum) returns the mean over the columns.
+// mean(sum) returns the mean over the columns.
 template <Norm kNorm, class Mean>
-HWY_INLINE void norm_row_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy,
-                                  ConstMatrixView weight, std::int64_t r, const NormalizedRow<kNorm>& normal,
-                                  const Mean& mean) {
+HWY_INLINE void norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
+                              ConstMatrixView x, ConstMatrixView weight, ConstMatrixView saved,
+                              const Mean& mean) {
   // y = n w + b,  n = (x - mean x) rstd
-  const std::int64_t n = dy.cols;
-  const Real *g = dy.row(r), *w = weight.data;
-  if (dweight.data != nullptr) {
-    lanes(n, [&, to = dweight.data](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, g + i), normal(d, i), hn::LoadU(d, to + i)), d, to + i);
-    });
-  }
-  if (dx.data == nullptr) return;
-  const Real mean_g = kNorm == Norm::layer ? mean(dot(g, w, n)) : 0;
-  const Real mean_gn = mean(sum_lanes(n, [&](auto d, std::int64_t i, auto sum) HWY_ATTR {
-    return hn::MulAdd(hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i)), normal(d, i), sum);
-  }));
-  lanes(n, [&, to = dx.row(r)](auto d, std::int64_t i) HWY_ATTR {
-    auto gradient = hn::Mul(hn::LoadU(d, g + i), hn::LoadU(d, w + i));
-    if constexpr (kNorm == Norm::layer) gradient = hn::Sub(gradient, hn::Set(d, mean_g));
-    const auto rest = hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), gradient);
-    add_to(d, to + i, hn::Mul(hn::Set(d, normal.factor), rest), dx.uninitialized);
+  const std::int64_t n = x.cols;
+  const Real* const w = weight.data;
+  few_rows(x.rows, [&](std::int64_t first, std::int64_t count) HWY_ATTR {
+    const std::int64_t end = first + count;
+    const auto normal = [&](std::int64_t r) { return NormalizedRow<kNorm>{x.row(r), saved.row(r)}; };
+    if (dbias.data != nullptr) {
+      lanes(n, [&, to = dbias.data](auto d, std::int64_t i) HWY_ATTR {
+        auto sum = load(d, to + i);
+        for (std::int64_t r = first; r < end; ++r) sum = hn::Add(sum, load(d, dy.row(r) + i));
+        store(sum, d, to + i);
+      });
+    }
+    if (dweight.data != nullptr) {
+      lanes(n, [&, to = dweight.data](auto d, std::int64_t i) HWY_ATTR {
+        auto sum = load(d, to + i);
+        for (std::int64_t r = first; r < end; ++r)
+          sum = hn::MulAdd(load(d, dy.row(r) + i), normal(r)(d, i), sum);
+        store(sum, d, to + i);
+      });
+    }
+    if (dx.data == nullptr) return;
+    Real mean_g[kFewRows] = {}, mean_gn[kFewRows];
+    for (std::int64_t r = 0; r < count; ++r) {
+      const Real* const g = dy.row(first + r);
+      if constexpr (kNorm == Norm::layer) mean_g[r] = mean(dot(g, w, n));
+      mean_gn[r] =
+          mean(sum_lanes(n, [=, normalized = normal(first + r)](auto d, std::int64_t i, auto sum) HWY_ATTR {
+            return hn::MulAdd(hn::Mul(load(d, g + i), load(d, w + i)), normalized(d, i), sum);
+          }));
+    }
+    for (std::int64_t r = 0; r < count; ++r) {
+      lanes(n,
+            [=, normalized = normal(first + r), g = dy.row(first + r), to = dx.row(first + r),
+             empty = dx.uninitialized, m_g = mean_g[r], m_gn = mean_gn[r]](auto d, std::int64_t i) HWY_ATTR {
+              auto gradient = hn::Mul(load(d, g + i), load(d, w + i));
+              if constexpr (kNorm == Norm::layer) gradient = hn::Sub(gradient, hn::Set(d, m_g));
+              const auto rest = hn::NegMulAdd(normalized(d, i), hn::Set(d, m_gn), gradient);
+              add_to(d, to + i, hn::Mul(hn::Set(d, normalized.factor()), rest), empty);
+            });
+    }
   });
 }
 
@@ -68,21 +92,20 @@ void layer_norm_forward(MatrixView y, MatrixView mean_rstd, ConstMatrixView x, C
     for (std::int64_t r = first; r < first + count; ++r) {
       mean_rstd.row(r)[0] =
           inverse_n * sum_lanes(n, [from = x.row(r)](auto d, std::int64_t i, auto sum)
-                                       HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + i)); });
+                                       HWY_ATTR { return hn::Add(sum, load(d, from + i)); });
     }
     for (std::int64_t r = first; r < first + count; ++r) {
       const Real variance = inverse_n * sum_lanes(n, [from = x.row(r), mean = mean_rstd.row(r)[0]](
                                                          auto d, std::int64_t i, auto sum) HWY_ATTR {
-                              const auto centered = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, mean));
+                              const auto centered = hn::Sub(load(d, from + i), hn::Set(d, mean));
                               return hn::MulAdd(centered, centered, sum);
                             });
       mean_rstd.row(r)[1] = 1 / std::sqrt(variance + epsilon);
     }
     for (std::int64_t r = first; r < first + count; ++r) {
-      const NormalizedRow<Norm::layer> normal{x.row(r), mean_rstd.row(r)[0], mean_rstd.row(r)[1]};
-      lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i) HWY_ATTR {
-        hn::StoreU(hn::MulAdd(normal(d, i), hn::LoadU(d, w + i), hn::LoadU(d, b + i)), d, to + i);
-      });
+      const NormalizedRow<Norm::layer> normal{x.row(r), mean_rstd.row(r)};
+      lanes(n, [=, to = y.row(r), w = weight.data, b = bias.data](auto d, std::int64_t i)
+                   HWY_ATTR { store(hn::MulAdd(normal(d, i), load(d, w + i), load(d, b + i)), d, to + i); });
     }
   });
 }
@@ -90,14 +113,8 @@ void layer_norm_forward(MatrixView y, MatrixView mean_rstd, ConstMatrixView x, C
 void layer_norm_backward(GradientView dx, MatrixView dweight, MatrixView dbias, ConstMatrixView dy,
                          ConstMatrixView x, ConstMatrixView weight, ConstMatrixView mean_rstd) {
   const Real inverse_n = Real{1} / static_cast<Real>(x.cols);
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    if (dbias.data != nullptr) {
-      lanes(x.cols, [g = dy.row(r), to = dbias.data](auto d, std::int64_t i)
-                        HWY_ATTR { add_to(d, to + i, hn::LoadU(d, g + i), false); });
-    }
-    const NormalizedRow<Norm::layer> normal{x.row(r), mean_rstd.row(r)[0], mean_rstd.row(r)[1]};
-    norm_row_backward(dx, dweight, dy, weight, r, normal, [=](Real sum) { return inverse_n * sum; });
-  }
+  norm_backward<Norm::layer>(dx, dweight, dbias, dy, x, weight, mean_rstd,
+                             [=](Real sum) { return inverse_n * sum; });
 }
 
 void rms_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, ConstMatrixView weight,
@@ -105,21 +122,17 @@ void rms_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, ConstMat
   const std::int64_t n = x.cols;
   for (std::int64_t r = 0; r < x.rows; ++r) {
     const Real* from = x.row(r);
-    const Real factor = 1 / std::sqrt(dot(from, from, n) / static_cast<Real>(n) + epsilon);
-    const NormalizedRow<Norm::rms> normal{from, 0, factor};
+    rrms.row(r)[0] = 1 / std::sqrt(dot(from, from, n) / static_cast<Real>(n) + epsilon);
+    const NormalizedRow<Norm::rms> normal{from, rrms.row(r)};
     lanes(n, [=, to = y.row(r), w = weight.data](auto d, std::int64_t i)
-                 HWY_ATTR { hn::StoreU(hn::Mul(normal(d, i), hn::LoadU(d, w + i)), d, to + i); });
-    rrms.row(r)[0] = factor;
+                 HWY_ATTR { store(hn::Mul(normal(d, i), load(d, w + i)), d, to + i); });
   }
 }
 
 void rms_norm_backward(GradientView dx, MatrixView dweight, ConstMatrixView dy, ConstMatrixView x,
                        ConstMatrixView weight, ConstMatrixView rrms) {
   const auto n = static_cast<Real>(x.cols);
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    const NormalizedRow<Norm::rms> normal{x.row(r), 0, rrms.row(r)[0]};
-    norm_row_backward(dx, dweight, dy, weight, r, normal, [=](Real sum) { return sum / n; });
-  }
+  norm_backward<Norm::rms>(dx, dweight, {}, dy, x, weight, rrms, [=](Real sum) { return sum / n; });
 }
 
 }  // namespace kernels::HWY_NAMESPACE

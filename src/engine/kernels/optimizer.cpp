@@ -16,28 +16,26 @@ void adam_step(std::span<Real> p, std::span<Real> m, std::span<Real> v, std::spa
   lanes(static_cast<std::int64_t>(p.size()), [=, pp = p.data(), pm = m.data(), pv = v.data(),
                                               pg = gradient.data()](auto d, std::int64_t i) HWY_ATTR {
     const auto set = [d](Real x) HWY_ATTR { return hn::Set(d, x); };
-    const auto old = hn::LoadU(d, pp + i);
-    const auto g = hn::MulAdd(set(f.l2), old, hn::Mul(set(f.gradient_scale), hn::LoadU(d, pg + i)));
-    const auto first = hn::MulAdd(set(f.beta1), hn::LoadU(d, pm + i), hn::Mul(set(1 - f.beta1), g));
-    const auto second =
-        hn::MulAdd(set(f.beta2), hn::LoadU(d, pv + i), hn::Mul(set(1 - f.beta2), hn::Mul(g, g)));
+    const auto old = load(d, pp + i);
+    const auto g = hn::MulAdd(set(f.l2), old, hn::Mul(set(f.gradient_scale), load(d, pg + i)));
+    const auto first = hn::MulAdd(set(f.beta1), load(d, pm + i), hn::Mul(set(1 - f.beta1), g));
+    const auto second = hn::MulAdd(set(f.beta2), load(d, pv + i), hn::Mul(set(1 - f.beta2), hn::Mul(g, g)));
     const auto size = hn::MulAdd(hn::Sqrt(second), set(f.root_correction), set(f.epsilon));
-    hn::StoreU(first, d, pm + i);
-    hn::StoreU(second, d, pv + i);
-    hn::StoreU(hn::MulSub(set(f.shrink), old, hn::Div(hn::Mul(set(f.lr), first), size)), d, pp + i);
+    store(first, d, pm + i);
+    store(second, d, pv + i);
+    store(hn::MulSub(set(f.shrink), old, hn::Div(hn::Mul(set(f.lr), first), size)), d, pp + i);
   });
 }
 
 void sgd_step(std::span<Real> p, std::span<Real> v, std::span<const Real> gradient, const SgdFactors& f) {
-  lanes(static_cast<std::int64_t>(p.size()),
-        [=, pp = p.data(), pv = v.data(), pg = gradient.data()](auto d, std::int64_t i) HWY_ATTR {
-          const auto old = hn::LoadU(d, pp + i);
-          const auto g =
-              hn::MulAdd(hn::Set(d, f.l2), old, hn::Mul(hn::Set(d, f.gradient_scale), hn::LoadU(d, pg + i)));
-          const auto velocity = hn::MulAdd(hn::Set(d, f.momentum), hn::LoadU(d, pv + i), g);
-          hn::StoreU(velocity, d, pv + i);
-          hn::StoreU(hn::NegMulAdd(hn::Set(d, f.lr), velocity, old), d, pp + i);
-        });
+  lanes(static_cast<std::int64_t>(p.size()), [=, pp = p.data(), pv = v.data(), pg = gradient.data()](
+                                                 auto d, std::int64_t i) HWY_ATTR {
+    const auto old = load(d, pp + i);
+    const auto g = hn::MulAdd(hn::Set(d, f.l2), old, hn::Mul(hn::Set(d, f.gradient_scale), load(d, pg + i)));
+    const auto velocity = hn::MulAdd(hn::Set(d, f.momentum), load(d, pv + i), g);
+    store(velocity, d, pv + i);
+    store(hn::NegMulAdd(hn::Set(d, f.lr), velocity, old), d, pp + i);
+  });
 }
 
 double sum_of_squares(std::span<const Real> x) {

@@ -1,8 +1,9 @@
 // Functions that vector kernels share. Highway's foreach_target.h includes this once per target, hence the
 // toggled guard.
 //
-// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors and then on narrower ones for
-// the rest of a row, so that no kernel reads or writes past the end and none has a scalar copy.
+// A kernel is written for a vector tag `d`; lanes() calls it on whole vectors and then, for the rest of a row, on the
+// first lanes of one. It reads with load() and writes with store(), so that it never touches memory past the end and
+// needs no scalar copy, and a row shorter than a vector takes one.
 #if defined(THIMBLE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef THIMBLE_KERNELS_SIMD_INL_H_
 #undef THIMBLE_KERNELS_SIMD_INL_H_
@@ -42,8 +43,6 @@ namespace kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Wide = hn::ScalableTag<Real>;
-using Narrow = hn::CappedTag<Real, 4>;
-using Single = hn::CappedTag<Real, 1>;
 
 constexpr bool kNeon = HWY_ARCH_ARM && HWY_TARGET < HWY_EMU128;  // of several sorts from Highway 1.1 on
 // Whether MulAdd rounds once, as one instruction; elsewhere it multiplies, then adds.
@@ -51,15 +50,67 @@ constexpr bool kFused = HWY_TARGET <= HWY_AVX2 || kNeon;
 
 inline std::int64_t width(auto d) { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
+// A tag of vectors of D whose first `count` >= 1 lanes are in memory.
+template <class D>
+struct First : D {
+  std::int64_t count;
+};
+
+// Returns the first lanes of a vector, and 0 for the others.
+template <class D>
+HWY_INLINE hn::Vec<D> load([[maybe_unused]] First<D> first, const Real* from) {
+  const D d;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(first.count)), d, from);
+#elif HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    const std::int64_t w = width(half), above = first.count - w;
+    if (above < 0) return hn::ZeroExtendVector(d, load(First<hn::Half<D>>{{}, first.count}, from));
+    if (above == 0) return hn::ZeroExtendVector(d, hn::LoadU(half, from));
+    if (above < w)
+      return hn::Combine(d, load(First<hn::Half<D>>{{}, above}, from + w), hn::LoadU(half, from));
+  }
+#endif
+  return hn::LoadU(d, from);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const Real* from) {
+  return hn::LoadU(d, from);
+}
+
+// Stores the first lanes of a vector, in pieces: some CPUs, such as Zen 4, take long for a store with a mask.
+template <class D>
+HWY_INLINE void store(hn::Vec<D> v, [[maybe_unused]] First<D> first, Real* to) {
+  const D d;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    const std::int64_t w = width(half), above = first.count - w;
+    if (above < 0) return store(hn::LowerHalf(half, v), First<hn::Half<D>>{{}, first.count}, to);
+    if (above < w) {
+      hn::StoreU(hn::LowerHalf(half, v), half, to);
+      if (above > 0) store(hn::UpperHalf(half, v), First<hn::Half<D>>{{}, above}, to + w);
+      return;
+    }
+  }
+#endif
+  hn::StoreU(v, d, to);
+}
+
+template <class D>
+HWY_INLINE void store(hn::Vec<D> v, D d, Real* to) {
+  hn::StoreU(v, d, to);
+}
+
 // Calls f(d, i) for vectors of consecutive elements from i on that cover 0 .. n-1.
 template <class F>
 HWY_INLINE void lanes(std::int64_t n, const F& f) {
-  const Wide wide;
-  const Narrow narrow;
+  const Wide d;
   std::int64_t i = 0;
-  for (; i + width(wide) <= n; i += width(wide)) f(wide, i);
-  for (; i + width(narrow) <= n; i += width(narrow)) f(narrow, i);
-  for (; i < n; ++i) f(Single(), i);
+  for (; i + width(d) <= n; i += width(d)) f(d, i);
+  if (i < n) f(First<Wide>{{}, n - i}, i);
 }
 
 constexpr std::int64_t kFewRows = 16;
@@ -74,7 +125,7 @@ HWY_INLINE void few_rows(std::int64_t rows, const F& f) {
 // Stores to = v where the gradient is empty, else to += v. Every backward kernel stores through it.
 template <class D, class V>
 HWY_INLINE void add_to(D d, Real* to, V v, bool empty) {
-  hn::StoreU(empty ? v : hn::Add(hn::LoadU(d, to), v), d, to);
+  store(empty ? v : hn::Add(load(d, to), v), d, to);
 }
 
 // Returns the sum of the lanes of v: half of them plus the other half, and so on.
@@ -102,12 +153,9 @@ HWY_INLINE auto partial_sums(std::int64_t n, const F& f) {
   for (; i + kLanes <= n; i += kLanes) {
     for (std::int64_t v = 0; v < kVectors; ++v) sum[v] = f(d, i + v * kWidth, sum[v]);
   }
-  if (i < n) {
-    alignas(64) Real lane[kLanes];
-    for (std::int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, lane + v * kWidth);
-    lanes(n - i, [&](auto part, std::int64_t l)
-                     HWY_ATTR { hn::StoreU(f(part, i + l, hn::LoadU(part, lane + l)), part, lane + l); });
-    for (std::int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, lane + v * kWidth);
+  for (std::int64_t v = 0; i < n; ++v, i += kWidth) {
+    const First<Wide> part{{}, std::min(kWidth, n - i)};
+    sum[v] = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(part.count)), f(part, i, sum[v]), sum[v]);
   }
   for (std::int64_t gap = kVectors / 2; gap > 0; gap /= 2) {
     for (std::int64_t v = 0; v < gap; ++v) sum[v] = hn::Add(sum[v], sum[v + gap]);
@@ -124,7 +172,7 @@ HWY_INLINE Real sum_lanes(std::int64_t n, const F& f) {
 // Returns the dot product of n elements.
 HWY_INLINE Real dot(const Real* a, const Real* b, std::int64_t n) {
   return sum_lanes(n, [=](auto d, std::int64_t i, auto sum)
-                          HWY_ATTR { return hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum); });
+                          HWY_ATTR { return hn::MulAdd(load(d, a + i), load(d, b + i), sum); });
 }
 
 // Returns the largest of n >= 1 values.
@@ -132,13 +180,14 @@ HWY_INLINE Real max_of(const Real* x, std::int64_t n) {
   const Wide wide;
   const std::int64_t w = width(wide);
   Real best = x[0];
-  if (n >= w) {
-    auto most = hn::LoadU(wide, x + n - w);
-    for (std::int64_t i = 0; i + w <= n; i += w) most = hn::Max(most, hn::LoadU(wide, x + i));
-    return hn::GetLane(hn::MaxOfLanes(wide, most));
+  if (n < w) {
+    const auto known = hn::FirstN(wide, static_cast<std::size_t>(n));
+    const auto some = hn::IfThenElse(known, load(First<Wide>{{}, n}, x), hn::Set(wide, best));
+    return hn::GetLane(hn::MaxOfLanes(wide, some));
   }
-  for (std::int64_t i = 1; i < n; ++i) best = x[i] > best ? x[i] : best;
-  return best;
+  auto most = hn::LoadU(wide, x + n - w);
+  for (std::int64_t i = 0; i + w <= n; i += w) most = hn::Max(most, hn::LoadU(wide, x + i));
+  return hn::GetLane(hn::MaxOfLanes(wide, most));
 }
 
 }  // namespace kernels::HWY_NAMESPACE

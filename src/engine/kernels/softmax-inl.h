@@ -15,14 +15,14 @@ namespace kernels::HWY_NAMESPACE {
 
 HWY_INLINE void multiply_by(Real* x, Real factor, std::int64_t n) {
   lanes(n, [=](auto d, std::int64_t i)
-               HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i); });
+               HWY_ATTR { store(hn::Mul(load(d, x + i), hn::Set(d, factor)), d, x + i); });
 }
 
 // Computes y = exp(x - max) for n values up to max, and returns partial sums of y. y may be x.
 HWY_INLINE auto exp_shifted(Real* y, const Real* x, Real max, std::int64_t n) {
   return partial_sums(n, [=](auto d, std::int64_t i, auto sum) HWY_ATTR {
-    const auto e = exp_up_to_88(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
-    hn::StoreU(e, d, y + i);
+    const auto e = exp_up_to_88(d, hn::Sub(load(d, x + i), hn::Set(d, max)));
+    store(e, d, y + i);
     return hn::Add(sum, e);
   });
 }
@@ -56,8 +56,8 @@ HWY_INLINE void softmax_rows_backward(GradientView dx, ConstMatrixView dy, Const
     for (std::int64_t r = 0; r < count; ++r) {
       lanes(y.cols, [=, empty = dx.uninitialized, to = dx.row(first + r), g = dy.row(first + r),
                      p = y.row(first + r), m = mean[r]](auto d, std::int64_t i) HWY_ATTR {
-        const auto centered = hn::Sub(hn::LoadU(d, g + i), hn::Set(d, m));
-        add_to(d, to + i, hn::Mul(hn::Mul(hn::LoadU(d, p + i), centered), hn::Set(d, factor)), empty);
+        const auto centered = hn::Sub(load(d, g + i), hn::Set(d, m));
+        add_to(d, to + i, hn::Mul(hn::Mul(load(d, p + i), centered), hn::Set(d, factor)), empty);
       });
     }
   });

@@ -33,7 +33,7 @@ long double product(const Matrix& a, Op op_a, const Matrix& b, Op op_b, std::int
 }  // namespace
 
 TEST_CASE("gemm multiplies, whatever the sizes, strides and transposes", "[kernels]") {
-  constexpr std::int64_t kSome[] = {1, 3, 16, 37};
+  constexpr std::int64_t kSome[] = {1, 3, 7, 16, 20, 37};
   for (const std::int64_t m : kSome) {
     for (const std::int64_t k : kSome) {
       for (const std::int64_t n : kSome) {

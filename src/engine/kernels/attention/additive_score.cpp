@@ -32,9 +32,9 @@ HWY_INLINE bool take_powers(Real* to, ConstMatrixView x) {
   bool fits = true;
   for (std::int64_t r = 0; r < x.rows; ++r) {
     lanes(x.cols, [&, from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      const auto exponent = hn::Mul(hn::Set(d, 2), hn::LoadU(d, from + i));
+      const auto exponent = hn::Mul(hn::Set(d, 2), load(d, from + i));
       fits &= hn::AllFalse(d, hn::Gt(hn::Abs(exponent), hn::Set(d, kMaxExponent)));
-      hn::StoreU(exp_up_to_88(d, exponent), d, to + r * x.cols + i);
+      store(exp_up_to_88(d, exponent), d, to + r * x.cols + i);
     });
   }
   return fits;
@@ -43,9 +43,8 @@ HWY_INLINE bool take_powers(Real* to, ConstMatrixView x) {
 // Writes 2x, row by row without gaps.
 HWY_INLINE void take_exponents(Real* to, ConstMatrixView x) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    lanes(x.cols, [&, from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::Mul(hn::Set(d, 2), hn::LoadU(d, from + i)), d, to + r * x.cols + i);
-    });
+    lanes(x.cols, [&, from = x.row(r)](auto d, std::int64_t i)
+                      HWY_ATTR { store(hn::Mul(hn::Set(d, 2), load(d, from + i)), d, to + r * x.cols + i); });
   }
 }
 
@@ -97,12 +96,12 @@ HWY_INLINE void score_tile(D d, Real* to, const Real* a, const Real* b, std::int
   for (std::int64_t p = 0; p < d_key; ++p) {
     const auto query = hn::Set(d, a[p]), w = hn::Set(d, weight[p]);
     for (int n = 0; n < N; ++n) {
-      const auto key = hn::LoadU(d, b + p * keys + n * width(d));
+      const auto key = load(d, b + p * keys + n * width(d));
       sum[n] = hn::MulAdd(w, r_of<kForm>(d, query, key), sum[n]);
     }
   }
   for (int n = 0; n < N; ++n)
-    hn::StoreU(hn::NegMulAdd(hn::Set(d, 2), sum[n], hn::Set(d, total)), d, to + n * width(d));
+    store(hn::NegMulAdd(hn::Set(d, 2), sum[n], hn::Set(d, total)), d, to + n * width(d));
 }
 
 template <Form kForm>
@@ -130,12 +129,12 @@ HWY_INLINE auto gradient_tile(D d, Real* a, const Real* b, Real* sum_k, ConstMat
                               std::int64_t d_key) {
   decltype(hn::Zero(d)) query[M], sum_q[M], sum_r[M];
   for (int m = 0; m < M; ++m) {
-    query[m] = hn::LoadU(d, a + m * d_key);
+    query[m] = load(d, a + m * d_key);
     sum_q[m] = sum_r[m] = hn::Zero(d);
   }
   for (std::int64_t j = 0; j < ds.cols; ++j) {
-    const auto key = hn::LoadU(d, b + j * d_key);
-    auto sum = hn::LoadU(d, sum_k + j * d_key);
+    const auto key = load(d, b + j * d_key);
+    auto sum = load(d, sum_k + j * d_key);
     for (int m = 0; m < M; ++m) {
       const auto g = hn::Set(d, ds.row(m)[j]), r = r_of<kForm>(d, query[m], key);
       const auto derivative = hn::NegMulAdd(r, r, r);
@@ -143,9 +142,9 @@ HWY_INLINE auto gradient_tile(D d, Real* a, const Real* b, Real* sum_k, ConstMat
       sum_q[m] = hn::MulAdd(g, derivative, sum_q[m]);
       sum = hn::MulAdd(g, derivative, sum);
     }
-    hn::StoreU(sum, d, sum_k + j * d_key);
+    store(sum, d, sum_k + j * d_key);
   }
-  for (int m = 0; m < M; ++m) hn::StoreU(sum_q[m], d, a + m * d_key);
+  for (int m = 0; m < M; ++m) store(sum_q[m], d, a + m * d_key);
   for (int m = 1; m < M; ++m) sum_r[0] = hn::Add(sum_r[0], sum_r[m]);
   return sum_r[0];
 }
@@ -172,8 +171,8 @@ void gradient_rows(Real* a, const Real* b, Real* sum_k, Real* shares, ConstMatri
 void add_gradient(MatrixView to, const Real* sum, const Real* weight) {
   for (std::int64_t r = 0; r < to.rows; ++r) {
     lanes(to.cols, [row = to.row(r), from = sum + r * to.cols, weight](auto d, std::int64_t c) HWY_ATTR {
-      const auto factor = hn::Mul(hn::Set(d, 4), hn::LoadU(d, weight + c));
-      hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, from + c), hn::LoadU(d, row + c)), d, row + c);
+      const auto factor = hn::Mul(hn::Set(d, 4), load(d, weight + c));
+      store(hn::MulAdd(factor, load(d, from + c), load(d, row + c)), d, row + c);
     });
   }
 }
@@ -183,9 +182,9 @@ void add_weight_gradient(Real* to, const Real* shares, ConstMatrixView ds, std::
   Real total = 0;
   for (std::int64_t i = 0; i < ds.rows; ++i)
     total += sum_lanes(ds.cols, [row = ds.row(i)](auto d, std::int64_t j, auto sum)
-                                    HWY_ATTR { return hn::Add(sum, hn::LoadU(d, row + j)); });
+                                    HWY_ATTR { return hn::Add(sum, load(d, row + j)); });
   lanes(d_key, [=](auto d, std::int64_t c) HWY_ATTR {
-    add_to(d, to + c, hn::NegMulAdd(hn::Set(d, 2), hn::LoadU(d, shares + c), hn::Set(d, total)), false);
+    add_to(d, to + c, hn::NegMulAdd(hn::Set(d, 2), load(d, shares + c), hn::Set(d, total)), false);
   });
 }
 
@@ -196,7 +195,7 @@ void additive_score_forward(MatrixView scores, ConstMatrixView q, ConstMatrixVie
   each_head(s, [=](std::int64_t sequence, std::int64_t head) HWY_ATTR {
     const Form form =
         prepare(a, b, block(q, sequence, s.queries, head, s.heads), kv_block(k, sequence, head, s));
-    transpose(b_transposed, b, d_key, s.keys, d_key);
+    transpose(b_transposed, s.keys, b, d_key, s.keys, d_key);
     const auto score = form == Form::powers ? score_rows<Form::powers> : score_rows<Form::exponents>;
     score(weights_block(scores, sequence, head, s), a, b_transposed, weight.row(head), d_key);
   });

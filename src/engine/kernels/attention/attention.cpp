@@ -31,7 +31,7 @@ void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatri
     const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
     const MatrixView p = weights_block(weights, b, h, s);
     if (h % s.heads_per_kv_head() == 0) {
-      transpose(scratch, kh.data, kh.stride, s.keys, d_key);
+      transpose(scratch, s.keys, kh.data, kh.stride, s.keys, d_key);
       multiply_by(scratch, scale, s.keys * d_key);
     }
     weights_of(p, qh, scratch, b, h, s, mask);
@@ -79,7 +79,7 @@ HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, Const
     if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go);
     if (!scores) return;
     const ConstMatrixView vh = kv_block(v, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, vh.data, vh.stride, s.keys, d_value);
+    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, s.keys, vh.data, vh.stride, s.keys, d_value);
     const bool dropped = weights.dropout.data != nullptr;
     const ConstMatrixView factor = dropped ? weights_block(weights.dropout, b, h, s) : weights.dropout;
     score_gradient(ds, go, v_transposed, weights_block(weights.full, b, h, s), factor, b, s, mask, scale);

@@ -24,7 +24,7 @@ void head_norm_forward(MatrixView y, MatrixView rrms, ConstMatrixView x, std::in
     const Real* from = columns_of(x, h, heads).row(r);
     const Real factor = 1 / std::sqrt(dot(from, from, n) / static_cast<Real>(n) + epsilon);
     lanes(n, [=, to = columns_of(y, h, heads).row(r)](auto d, std::int64_t c)
-                 HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, from + c), hn::Set(d, factor)), d, to + c); });
+                 HWY_ATTR { store(hn::Mul(load(d, from + c), hn::Set(d, factor)), d, to + c); });
     rrms.row(r)[h] = factor;
   }
 }
@@ -37,7 +37,7 @@ void head_norm_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView y, 
     // y = x r,  r = 1 / sqrt(mean x^2 + epsilon)
     const Real factor = rrms.row(r)[h], mean = dot(g, out, n) / static_cast<Real>(n);
     lanes(n, [=, to = columns_of(dx, h, heads)](auto d, std::int64_t c) HWY_ATTR {
-      const auto rest = hn::NegMulAdd(hn::LoadU(d, out + c), hn::Set(d, mean), hn::LoadU(d, g + c));
+      const auto rest = hn::NegMulAdd(load(d, out + c), hn::Set(d, mean), load(d, g + c));
       add_to(d, to.row(r) + c, hn::Mul(hn::Set(d, factor), rest), to.uninitialized);
     });
   }

@@ -30,7 +30,7 @@ HWY_INLINE void each_weights(ConstMatrixView q, ConstMatrixView k, Real* scratch
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
     if (h % s.heads_per_kv_head() == 0) {
       const ConstMatrixView kh = kv_block(k, b, h, s);
-      transpose(scaled_keys, kh.data, kh.stride, s.keys, s.d_key);
+      transpose(scaled_keys, s.keys, kh.data, kh.stride, s.keys, s.d_key);
       multiply_by(scaled_keys, scale, s.keys * s.d_key);
     }
     const ConstMatrixView qh = block(q, b, s.queries, h, s.heads);
@@ -85,7 +85,7 @@ void memory_efficient_backward(AttentionGradients d, ConstMatrixView dout, Atten
     }
     if (d.q.data == nullptr && d.k.data == nullptr) return;
     if (r.first == 0 && h % s.heads_per_kv_head() == 0)
-      transpose(v_transposed, vh.data, vh.stride, s.keys, s.d_value);
+      transpose(v_transposed, s.keys, vh.data, vh.stride, s.keys, s.d_value);
     score_gradient(ds, go, v_transposed, p, factor, b, s, r.mask, scale);
     if (d.q.data != nullptr) add_product(queries(d.q), {ds.data, ds.stride, 1}, keys(x.k));
     if (d.k.data != nullptr) add_product(keys(d.k), {ds.data, 1, ds.stride}, queries(x.q));

@@ -22,9 +22,9 @@ namespace kernels::HWY_NAMESPACE {
 template <class D>
 HWY_INLINE auto other_of_pair(D d, const Real* head, std::int64_t i) {
   if constexpr (hn::MaxLanes(D()) == 1) {
-    return hn::LoadU(d, head + (i ^ 1));
+    return load(d, head + (i ^ 1));
   } else {
-    return hn::Reverse2(d, hn::LoadU(d, head + i));
+    return hn::Reverse2(d, load(d, head + i));
   }
 }
 
@@ -41,8 +41,8 @@ HWY_INLINE void each_column(const Real* x, std::int64_t cols, const RotaryColumn
       lanes(which.d_key,
             [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, i, other_of_pair(d, low, i)); });
     } else {
-      lanes(half, [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, i, hn::LoadU(d, low + half + i)); });
-      lanes(half, [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, half + i, hn::LoadU(d, low + i)); });
+      lanes(half, [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, i, load(d, low + half + i)); });
+      lanes(half, [&](auto d, std::int64_t i) HWY_ATTR { rotate(d, head, half + i, load(d, low + i)); });
     }
   }
   lanes(cols - end, [&](auto d, std::int64_t c) HWY_ATTR { copy(d, end + c); });
@@ -55,11 +55,11 @@ void rotary_forward(MatrixView y, ConstMatrixView x, ConstMatrixView table, cons
     each_column(
         from, y.cols, columns,
         [=](auto d, std::int64_t head, std::int64_t i, auto others) HWY_ATTR {
-          const auto turned = hn::Mul(others, hn::LoadU(d, other + i));
-          const auto v = hn::LoadU(d, from + head + i);
-          hn::StoreU(hn::MulAdd(v, hn::LoadU(d, own + i), turned), d, to + head + i);
+          const auto turned = hn::Mul(others, load(d, other + i));
+          const auto v = load(d, from + head + i);
+          store(hn::MulAdd(v, load(d, own + i), turned), d, to + head + i);
         },
-        [=](auto d, std::int64_t c) HWY_ATTR { hn::StoreU(hn::LoadU(d, from + c), d, to + c); });
+        [=](auto d, std::int64_t c) HWY_ATTR { store(load(d, from + c), d, to + c); });
   }
 }
 
@@ -72,12 +72,12 @@ void rotary_backward(GradientView dx, ConstMatrixView dy, ConstMatrixView table,
         from, dx.cols, columns,
         [=, uninitialized = dx.uninitialized](auto d, std::int64_t head, std::int64_t i, auto others)
             HWY_ATTR {
-              const auto turned = hn::Mul(others, hn::LoadU(d, other + i));
-              const auto g = hn::LoadU(d, from + head + i);
-              add_to(d, to + head + i, hn::MulSub(g, hn::LoadU(d, own + i), turned), uninitialized);
+              const auto turned = hn::Mul(others, load(d, other + i));
+              const auto g = load(d, from + head + i);
+              add_to(d, to + head + i, hn::MulSub(g, load(d, own + i), turned), uninitialized);
             },
         [=, uninitialized = dx.uninitialized](auto d, std::int64_t c)
-            HWY_ATTR { add_to(d, to + c, hn::LoadU(d, from + c), uninitialized); });
+            HWY_ATTR { add_to(d, to + c, load(d, from + c), uninitialized); });
   }
 }
 

@@ -5,9 +5,10 @@
 //   rows of a tile, which stay in the first cache for all panels of b, so that rows of c are written in order
 //   panels of b, two vectors wide and contiguous, up to 256 KiB of which stay in the second cache
 //   256 steps of the inner index, after which tiles continue from c
-// a is read in place, unless its columns are operands (op_a = transpose) and its rows are far apart. b is packed,
-// but for narrow matrices, whose lines are next to each other already. While a tile is computed, what the next ones
-// read is fetched into the first cache: CPUs foresee neither steps from row to row nor the start of another panel.
+// A c of one vector of columns is computed in tiles of 8 rows, without prefetching. a is read in place, unless its
+// columns are operands (op_a = transpose) and its rows are far apart. b is packed, but for narrow matrices, whose lines
+// are next to each other already. While a tile is computed, what the next ones read is fetched into the first cache:
+// CPUs foresee neither steps from row to row nor the start of another panel.
 #include "thimble/engine/gemm.h"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
 constexpr std::int64_t kDepth = 256;  // steps of the inner index at a time
-constexpr int kTileRows = kManyRegisters ? 12 : HWY_TARGET == HWY_WASM ? 4 : 6, kTileVectors = 2;
-constexpr std::int64_t kPanel = kTileVectors * hn::MaxLanes(Wide());
+constexpr int kTileRows = kManyRegisters ? 12 : HWY_TARGET == HWY_WASM ? 4 : 6;
+constexpr std::int64_t kPanel = 2 * hn::MaxLanes(Wide());
 constexpr std::int64_t kBlock = (256 << 10) / sizeof(Real);  // of b, in elements
 constexpr std::int64_t kLine = 64 / sizeof(Real);            // of a cache, in elements
 
@@ -61,21 +62,15 @@ HWY_INLINE void multiply_panel(MatrixView c, ConstMatrixView start, Left a, cons
                                std::int64_t k, Fetch ahead) {
   const Wide d;
   const std::int64_t w = width(d);
+  const auto from = [&](auto tag, int row, std::int64_t column)
+                        HWY_ATTR { return load(tag, start.row(row) + column); };
   if (c.cols == kPanel) {
-    const auto from = [&](int row, std::int64_t column)
-                          HWY_ATTR { return hn::LoadU(d, start.row(row) + column); };
-    return multiply_tile<M, kTileVectors>(d, c.data, c.stride, from, a, b, ldb, k, w, ahead);
-  }
-  HWY_ALIGN Real edge[M * kPanel] = {};
-  const auto from = [&](int row, std::int64_t column)
-                        HWY_ATTR { return hn::Load(d, edge + row * kPanel + column); };
-  for (int r = 0; r < M; ++r) std::copy_n(start.row(r), c.cols, edge + r * kPanel);
-  if (c.cols <= w) {
-    multiply_tile<M, 1>(d, edge, kPanel, from, a, b, ldb, k, 0, ahead);
+    multiply_tile<M, 2>(d, d, c.data, c.stride, from, a, b, ldb, k, ahead);
+  } else if (c.cols > w) {
+    multiply_tile<M, 2>(d, First<Wide>{{}, c.cols - w}, c.data, c.stride, from, a, b, ldb, k, ahead);
   } else {
-    multiply_tile<M, 2>(d, edge, kPanel, from, a, b, ldb, k, w, ahead);
+    multiply_tile<M, 1>(d, First<Wide>{{}, c.cols}, c.data, c.stride, from, a, b, ldb, k, ahead);
   }
-  for (int r = 0; r < M; ++r) std::copy_n(edge + r * kPanel, c.cols, c.row(r));
 }
 
 // Computes rows i to i + M - 1 of c = start + a b, with these rows of a. The panels of b are `panel` elements apart,
@@ -117,6 +112,12 @@ void compute_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op
                    std::int64_t panel, std::int64_t ldb) {
   const bool transposed = op_a == Op::transpose;
   const std::int64_t k = transposed ? a.rows : a.cols;
+  if (c.cols <= width(Wide()) && !packs) {
+    const Left left{a.data, transposed ? 1 : a.stride, transposed ? a.stride : 1};
+    const auto from = [&](auto tag, std::int64_t row, std::int64_t column)
+                          HWY_ATTR { return load(tag, start.row(row) + column); };
+    return multiply_columns(c.cols, c.data, c.stride, from, false, left, b, ldb, c.rows, k);
+  }
   HWY_ALIGN Real tile[kTileRows * kDepth];
   const std::int64_t step = std::max<std::int64_t>(1, kBlock / (k * kPanel)) * kPanel;
   for (std::int64_t j = 0; j < c.cols; j += step) {
@@ -145,6 +146,7 @@ void compute_block(MatrixView c, ConstMatrixView start, ConstMatrixView a, Op op
   }
 }
 
+// Leaves what a panel has beyond the last column as it is: products do not read it.
 void pack_panels(Real* to, ConstMatrixView b, Op op_b) {
   const bool transposed = op_b == Op::transpose;
   const std::int64_t rows = transposed ? b.cols : b.rows, cols = transposed ? b.rows : b.cols;
@@ -156,24 +158,15 @@ void pack_panels(Real* to, ConstMatrixView b, Op op_b) {
           Real* const row = to + j * rows + p * kPanel;
           const std::int64_t columns = std::min(kPanel, cols - j);
           fetch(b.row(std::min(p + kRows, rows - 1)) + j);
-          if (columns < kPanel)
-            std::fill_n(std::copy_n(b.row(p) + j, columns, row), kPanel - columns, Real{0});
+          if (columns < kPanel) std::copy_n(b.row(p) + j, columns, row);
           if (columns == kPanel) std::memcpy(row, b.row(p) + j, kPanel * sizeof(Real));
         }
       }
     }
     return;
   }
-  for (std::int64_t j = 0; j < cols; j += kPanel, to += rows * kPanel) {
-    if (j + kPanel <= cols) {
-      transpose(to, b.row(j), b.stride, kPanel, rows);
-      continue;
-    }
-    std::fill_n(to, rows * kPanel, Real{0});
-    for (std::int64_t c = 0; c < cols - j; ++c) {
-      for (std::int64_t p = 0; p < rows; ++p) to[p * kPanel + c] = b.row(j + c)[p];
-    }
-  }
+  for (std::int64_t j = 0; j < cols; j += kPanel, to += rows * kPanel)
+    transpose(to, kPanel, b.row(j), b.stride, std::min(kPanel, cols - j), rows);
 }
 
 }  // namespace kernels::HWY_NAMESPACE
@@ -295,8 +288,7 @@ void gemm_add(GradientView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op 
   const std::int64_t w = panel_columns();
   const ConstMatrixView start = c.uninitialized ? ConstMatrixView{} : c;
   const std::int64_t near = c.rows > kFewRows ? kNear / 2 : kNear;
-  if (op_b != Op::none || c.cols % w != 0 || bytes(b.stride) > near)
-    return compute_packing(c, start, a, op_a, b, op_b);
+  if (op_b != Op::none || bytes(b.stride) > near) return compute_packing(c, start, a, op_a, b, op_b);
   compute(c, start, a, op_a, [&](std::int64_t j, std::int64_t, std::int64_t p, std::int64_t) -> RightBlock {
     return {b.row(p) + j, w, b.stride};
   });

@@ -23,15 +23,14 @@ void add_column_sums(MatrixView sums, ConstMatrixView x) {
   std::int64_t r = 0;
   for (; r + kRows <= x.rows; r += kRows) {
     lanes(x.cols, [&, to = sums.data, from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      auto sum = hn::LoadU(d, from + i);
-      for (std::int64_t k = 1; k < kRows; ++k) sum = hn::Add(sum, hn::LoadU(d, from + k * x.stride + i));
-      hn::StoreU(hn::Add(hn::LoadU(d, to + i), sum), d, to + i);
+      auto sum = load(d, from + i);
+      for (std::int64_t k = 1; k < kRows; ++k) sum = hn::Add(sum, load(d, from + k * x.stride + i));
+      store(hn::Add(load(d, to + i), sum), d, to + i);
     });
   }
   for (; r < x.rows; ++r) {
-    lanes(x.cols, [to = sums.data, from = x.row(r)](auto d, std::int64_t i) HWY_ATTR {
-      hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
-    });
+    lanes(x.cols, [to = sums.data, from = x.row(r)](auto d, std::int64_t i)
+                      HWY_ATTR { store(hn::Add(load(d, to + i), load(d, from + i)), d, to + i); });
   }
 }
 
