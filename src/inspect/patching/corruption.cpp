@@ -39,12 +39,9 @@ std::optional<std::vector<Lookup>> lookups_of(const Dataset& dataset, const Exam
 
 // Exchanges the tokens of two matches, chosen at random, and moves the answers with them. Returns whether there are two.
 bool exchange_matches(std::span<const Lookup> lookups, std::uint64_t number, Example& example) {
-  const auto is_query = [&](std::size_t position) {
-    return std::ranges::count(lookups, position, &Lookup::query) > 0;
-  };
   std::vector<Lookup> free;
   for (const std::size_t i : random_order(lookups.size(), number))
-    if (lookups[i].is_only && !is_query(lookups[i].match)) free.push_back(lookups[i]);
+    if (lookups[i].is_only) free.push_back(lookups[i]);
   const auto& [input, target, attends] = example;
   for (std::size_t i = 1; i < free.size(); ++i) {
     const std::size_t one = free[0].match, other = free[i].match;

@@ -1,6 +1,8 @@
 // What corrupts test sequences, and the log-probability of labels that do not differ.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "catch.h"
@@ -9,6 +11,7 @@
 #include "inspect/patching/corruption.h"
 #include "inspect/patching/measure_edges.h"
 #include "thimble/engine/error.h"
+#include "train/data/table/table.h"
 
 using namespace thimble;
 
@@ -82,6 +85,31 @@ TEST_CASE("exchanged match keys exchange the answers of their queries", "[inspec
                     ContainsSubstring("requires a task in which every answer follows an earlier occurrence"));
 }
 
+TEST_CASE("answers are exchanged only where all of them follow an earlier token", "[inspect]") {
+  const auto exchange = [](const std::string& other) {
+    DataTexts texts;
+    texts.main.name = "rows.jsonl";
+    for (int i = 0; i < 200; ++i) {
+      std::string row =
+          R"({"input": "x @ y # x y", "target": "_ _ _ _ @ #", "attends": [[4, 1, "k"], [5, 3, "k"]]})";
+      if (i % 3 == 0 && !other.empty()) row = other;
+      std::ranges::replace(row, '@', "abcdefghijk"[i % 11]);
+      std::ranges::replace(row, '#', "lmnopqrstuvw0123456"[i % 19]);
+      texts.main.text += row + "\n";
+    }
+    Config config = small_config();
+    config.task = {.name = "file"};
+    Evaluator evaluator(OpenConfig(config, std::make_shared<const Table>(texts)));
+    evaluator.select(Split::test, 60);
+    return draw_examples(evaluator, "target", 40).size();
+  };
+  CHECK(exchange("") > 5);
+  for (const char* other : {R"({"input": "z @ # x", "target": "_ _ _ @", "attends": [[3, 1, "k"]]})",
+                            R"({"input": "x @ # x", "target": "_ _ _ y", "attends": [[3, 1, "k"]]})",
+                            R"({"input": "x x @ #", "target": "@ _ _ _", "attends": [[0, 2, "k"]]})"})
+    CHECK_THROWS_WITH(exchange(other), ContainsSubstring("requires a task in which every answer"));
+}
+
 TEST_CASE("a token is replaced by one that another sequence has there", "[inspect]") {
   const TaskConfig task{.name = "associative_recall", .symbols = 16, .length = 20, .pairs = 4};
   for (const auto& [clean, corrupted] : drawn(task, "token 2")) {
@@ -89,6 +117,9 @@ TEST_CASE("a token is replaced by one that another sequence has there", "[inspec
     CHECK(corrupted.input[2] < 8);  // a key, as every sequence has there
     CHECK(clean.target == corrupted.target);
   }
+  for (const auto& [clean, corrupted] :
+       drawn({.name = "induction", .symbols = 30, .length = 8, .min_length = 6}, "token 11"))
+    CHECK(changed_positions(clean.input, corrupted.input) == std::set<std::size_t>{11});
   CHECK_THROWS_WITH(drawn(task, "token 20"), ContainsSubstring("positions count from 0, up to 19"));
   CHECK_THROWS_WITH(drawn(task, "token"),
                     ContainsSubstring("must be resample, order, target, or \"token K\""));

@@ -6,19 +6,20 @@ function shareText({ effect, interval }) {
   return signed(effect) + (interval ? ` (approximate 95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
 }
 
-const measureText = ({ measure }) =>
-  measure === "logit_difference" ? "logit difference" : "log-probability of the clean labels";
+const measureText = ({ measure }) => (measure === "logit_difference" ? "logit difference" : "log-probability of the clean labels");
 
 // Returns the map of noising the heads of a layer at each position; `full` is the effect that gets the full color.
 function positionMap(heads, full) {
   const title = layerName(heads[0].layer);
   const at = (r, c) => heads[r].noising.positions[c];
+  const columns = heads[0].noising.positions.length;
+  const { clean } = report.patching; // of one pair
   const map = {
     rows: heads.length,
-    columns: heads[0].noising.positions.length,
+    columns,
     at: (r, c) => Math.max(0, at(r, c).effect ?? 0),
     rowLabels: heads.map(shortName),
-    columnLabels: positions(heads[0].noising.positions.length),
+    columnLabels: clean?.length === columns ? clean : positions(columns),
     axes: ["head", "position"],
     full,
     least: 12, // pixels of a cell, so that every head is named
@@ -37,14 +38,17 @@ function positionMap(heads, full) {
 
 function patching() {
   if (!report.patching) return null;
-  const { heads, inputs } = report.patching;
+  const { heads, inputs, clean, clean_labels, corrupted, corrupted_labels } = report.patching;
   const largest = Math.max(0, ...heads.flatMap((h) => h.noising.positions.map(({ effect }) => effect ?? 0)));
   const layers = [...new Set(heads.map((h) => h.layer))].map((layer) => heads.filter((h) => h.layer === layer));
+  const line = (name, tokens, answers) => [name, tokens.join(" "), answers.join(" ")];
+  const pair = clean ? [line("clean", clean, clean_labels), line("corrupted", corrupted, corrupted_labels)] : [];
   const rows = heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]);
   return section(
     "patching",
     "Activation patching",
     `${inputs}. Noising: the share of the ${measureText(report.patching)} that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    pair.length ? element("div", { class: "panel" }, plainTable(["input", "tokens", "answers"], pair)) : null,
     element("div", { class: "panel" }, plainTable(["head", "noising", "denoising"], rows)),
     element("div", { class: "stack" }, ...layers.map((of) => positionMap(of, largest))),
   );

@@ -304,6 +304,12 @@ int main(int, char** argv) {
         thimble::html_page(report, nullptr, {{"edges", to_json(edges(report.config.model))}}));
   write(directory / "patching.html",
         thimble::html_page(report, nullptr, {{"patching", to_json(patching())}}));
+  PatchingReport pair = patching();
+  pair.clean = {"a", "b"};
+  pair.corrupted = {"a", "<c>"};
+  pair.clean_labels = {"d"};
+  pair.corrupted_labels = {"e"};
+  write(directory / "patching_pair.html", thimble::html_page(report, nullptr, {{"patching", to_json(pair)}}));
 
   report = base(small, odd, 3);
   report.examples[2].targets = {5};  // one answer for the sequence

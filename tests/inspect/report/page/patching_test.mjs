@@ -56,6 +56,15 @@ test("noising is mapped by head and position, with its effect at the pointer", a
   await closed(page);
 });
 
+test("of one pair, tokens and answers are shown", async () => {
+  const page = await open("patching_pair.html");
+  const table = page.locator("#patching table").first();
+  assert.deepEqual(await table.locator("tbody tr").allInnerTexts(), ["clean\ta b\td", "corrupted\ta <c>\te"]);
+  const svg = await page.locator("#patching .map").first().innerText().catch(() => "");
+  assert.doesNotMatch(svg, /undefined/);
+  await closed(page);
+});
+
 test("both fit every width, light and dark", async () => {
   for (const name of ["edges", "patching"])
     for (const colorScheme of ["light", "dark"]) {
