@@ -27,6 +27,8 @@ struct TargetConfig {
   double loss = 0;      // validation loss, nats; 0: no target
 };
 
+inline constexpr std::int64_t kAuto = kAll;  // evaluates as evaluation_interval() says
+
 struct TrainConfig {
   std::int64_t steps = 1000;
   std::int64_t batch = 128;  // sequences per step
@@ -36,10 +38,10 @@ struct TrainConfig {
   Precision precision = Precision::float32;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
-  double clip_norm = 0;             // maximum global gradient norm; 0: no clipping
-  double label_smoothing = 0;       // in [0, 1)
-  std::int64_t evaluate_every = 0;  // steps; 0: only after the last
-  std::int64_t sample_every = 0;    // steps between samples of a text; 0: none
+  double clip_norm = 0;                 // maximum global gradient norm; 0: no clipping
+  double label_smoothing = 0;           // in [0, 1)
+  std::int64_t evaluate_every = kAuto;  // steps; 0: only after the last
+  std::int64_t sample_every = 0;        // steps between samples of a text; 0: none
   TargetConfig target;
   std::int64_t patience = 0;             // evaluations without a lower validation loss; 0: no limit
   std::int64_t checkpoint_every = 1000;  // steps; 0: only at the end and when interrupted

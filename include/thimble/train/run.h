@@ -64,6 +64,11 @@ std::filesystem::path unused_run_directory(const std::filesystem::path& config_f
 // Returns whether the step is in the series 1, 2, 5, 10, 20, 50, ...
 bool in_series(std::int64_t step);
 
+// Returns the steps between evaluations of as many validation sequences; 0: only after the last. kAuto is the first number of
+// the series 1, 2, 5, 10, ... with at most twenty evaluations, each of at most a fifth as many sequences as were trained since
+// the one before; with a target or patience, which evaluations are for, that second condition does not count.
+std::int64_t evaluation_interval(const TrainConfig& train, std::int64_t validation);
+
 // Returns whether train.log_heads logs after the step; step 0 is before the first. Logging steps are the R20
 // preferred numbers of ISO 3, 20 per decade, rounded down: 0, every step up to 12, 14, 16, 18, 20, 22, 25,
 // ..., 90, 100, 112, 125, 140, ...; from 6 on, each is at most 1.17 times the one before. The last step is

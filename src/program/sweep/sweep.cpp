@@ -133,10 +133,12 @@ class SweepReader {
         if (step >= train.steps)
           return problem(fmt::format("step {} must be less than train.steps ({}){}; change one of them", step,
                                      train.steps, where));
+        const std::string every =
+            train.evaluate_every == kAuto ? "auto" : std::to_string(train.evaluate_every);
         if (train.evaluate_every == 0 || step % train.evaluate_every != 0)
           return problem(fmt::format(
               "step {} must be a multiple of train.evaluate_every ({}){}, as settings are compared by their validation loss; change one of them",
-              step, train.evaluate_every, where));
+              step, every, where));
       }
   }
 

@@ -50,9 +50,9 @@ Json schema(const Field& field) {
           [](const Section& rule) { return schema(rule); },
           []<class T>(const Whole<T>& rule) {
             Json number{{"type", "integer"}, {"minimum", rule.low}, {"maximum", rule.high}};
-            if (rule.unlimited.empty()) return number;
+            if (rule.keyword.empty()) return number;
             number["type"] = {"integer", "string"};
-            number["pattern"] = fmt::format("^{}$", rule.unlimited);
+            number["pattern"] = fmt::format("^{}$", rule.keyword);
             return number;
           },
           [](const Real& rule) {

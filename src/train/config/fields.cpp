@@ -251,8 +251,10 @@ Section fields(TrainConfig& c) {
        {"schedule", "learning-rate schedule", fields(c.schedule)},
        {"clip_norm", "maximum global gradient norm; 0: no clipping", Real{&c.clip_norm, 0, 1e6}},
        {"label_smoothing", "probability spread over all labels", fraction(c.label_smoothing)},
-       may_change({"evaluate_every", "steps between evaluations; 0: only after the last",
-                   Integer{&c.evaluate_every, 0, 1'000'000'000}}),
+       may_change(
+           {"evaluate_every",
+            "steps between evaluations; auto: up to twenty evaluations, in about a tenth of the time at most; 0: only after the last",
+            Integer{&c.evaluate_every, 0, 1'000'000'000, "auto"}}),
        may_change({"sample_every",
                    "steps between samples that a model of task text draws while it trains; 0: none",
                    Integer{&c.sample_every, 0, 1'000'000'000}}),

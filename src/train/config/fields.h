@@ -18,7 +18,7 @@ template <class T>
 struct Whole {
   T* value;
   T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();  // inclusive
-  std::string_view unlimited{};  // the name of kAll as a value; "": it is none
+  std::string_view keyword{};  // stands for kAll, or kAuto; "": there is none
 };
 using Integer = Whole<std::int64_t>;
 using Seed = Whole<std::uint64_t>;

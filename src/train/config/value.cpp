@@ -65,7 +65,7 @@ bool assign(const Field& field, std::string_view text, bool quoted, const std::s
           [](const Section&) { return false; },
           [&](const Base&) { return is_line(text) && !text.empty(); },
           [&]<class T>(const Whole<T>& rule) {
-            if (!rule.unlimited.empty() && text == rule.unlimited) {
+            if (!rule.keyword.empty() && text == rule.keyword) {
               *rule.value = kAll;
               return true;
             }
@@ -121,7 +121,7 @@ std::string expectation(const Field& field) {
           [](const Section& rule) { return fmt::format("a map of {}", fmt::join(keys(rule), ", ")); },
           []<class T>(const Whole<T>& rule) {
             const std::string range = fmt::format("an integer from {} to {}", rule.low, rule.high);
-            return rule.unlimited.empty() ? range : fmt::format("{}, or {}", range, rule.unlimited);
+            return rule.keyword.empty() ? range : fmt::format("{}, or {}", range, rule.keyword);
           },
           [](const Real& rule) {
             return fmt::format("a number {} {} and {} {}", rule.low_open ? "above" : "of at least", rule.low,
@@ -156,7 +156,7 @@ std::string value_text(const Field& field) {
                           return rule.value->empty() && !rule.may_be_empty ? "" : yaml_text(*rule.value);
                         },
                         [](const Integer& rule) {
-                          return *rule.value == kAll ? std::string(rule.unlimited)
+                          return *rule.value == kAll ? std::string(rule.keyword)
                                                      : std::to_string(*rule.value);
                         },
                         [](const auto& rule) { return fmt::format("{}", *rule.value); },

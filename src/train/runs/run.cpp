@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "thimble/engine/error.h"
+#include "thimble/train/run_state.h"
 #include "train/config/yaml.h"
 #include "train/data/data_paths.h"
 #include "train/files/path.h"
@@ -147,6 +148,16 @@ bool in_series(std::int64_t step) {
   if (step < 1) return false;
   while (step % 10 == 0) step /= 10;
   return step == 1 || step == 2 || step == 5;
+}
+
+std::int64_t evaluation_interval(const TrainConfig& train, std::int64_t validation) {
+  if (train.evaluate_every != kAuto) return train.evaluate_every;
+  constexpr std::int64_t kEvaluations = 20, kTrainedPerEvaluated = 5;
+  const bool may_stop = has_target(train.target) || train.patience > 0;
+  std::int64_t every = (train.steps + kEvaluations - 1) / kEvaluations;
+  if (!may_stop) every = std::max(every, kTrainedPerEvaluated * validation / train.batch);
+  while (!in_series(every)) ++every;
+  return every;
 }
 
 bool is_logging_step(std::int64_t step) {

@@ -41,7 +41,8 @@ TrainingRun::TrainingRun(const OpenConfig& config, const TrainOptions& options)
       stop_after_(options.stop_after),
       observer_(options.observer != nullptr ? *options.observer : silent_),
       ranks_(*options.ranks),
-      trainer_(config_, ranks_) {
+      trainer_(config_, ranks_),
+      evaluate_every_(evaluation_interval(config_.train, trainer_.dataset().size(Split::validation))) {
   if (directory_.empty()) return;
   if (ranks_.rank() == 0) open(options);
   if (options.resume) share_state();
@@ -88,8 +89,8 @@ std::optional<Stopped> TrainingRun::record(const StepReport& step) {
   metrics("train", to_json(step));
   if (is_logging_step(state_.step)) log_heads();
   log_samples();
-  const std::int64_t every = config_.train.evaluate_every;
-  if (state_.step == config_.train.steps || (every > 0 && state_.step % every == 0)) validate();
+  if (state_.step == config_.train.steps || (evaluate_every_ > 0 && state_.step % evaluate_every_ == 0))
+    validate();
   std::optional<Stopped> stopped = ending();
   if (!stopped && ranks_.any(observer_.wants_stop())) stopped = Stopped::interrupted;
   save_if_due(stopped);

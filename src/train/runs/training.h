@@ -1,6 +1,7 @@
 // Training in one precision.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -74,8 +75,9 @@ class TrainingRun {
   TrainObserver& observer_;
   Ranks& ranks_;
   Trainer trainer_;
-  HeadLog head_log_;                 // empty: heads are not logged
-  std::optional<RunWriter> writer_;  // of rank 0, if there is a run
+  const std::int64_t evaluate_every_;  // steps; 0: only after the last
+  HeadLog head_log_;                   // empty: heads are not logged
+  std::optional<RunWriter> writer_;    // of rank 0, if there is a run
   RunState state_;
   double seconds_before_ = 0;
 };

@@ -130,6 +130,6 @@ TEST_CASE("a run with logged heads has a timeline, and is otherwise the same", "
     CHECK(timeline.steps.back().heads.size() == 2);
     CHECK(timeline.steps.back().heads[1].scores.contains("mirror"));
     CHECK(timeline.steps.back().chance.at("mirror") == 0.25);
-    CHECK(timeline.curves.size() == 21);
+    CHECK(timeline.curves.size() == 22);  // of 20 steps of training and of two evaluations
   }
 }

@@ -35,6 +35,31 @@ std::vector<EvalResult> validations(const Config& config) {
 
 }  // namespace
 
+TEST_CASE("without an interval, evaluations are up to twenty and take little of the time", "[train]") {
+  TrainConfig config{.steps = 1000, .batch = 128};
+  CHECK(evaluation_interval(config, 1000) == 50);
+  CHECK(evaluation_interval(config, 1300) == 50);
+  CHECK(evaluation_interval(config, 1400) == 100);
+  CHECK(evaluation_interval(config, 0) == 50);
+  config.steps = 1001;
+  CHECK(evaluation_interval(config, 1000) == 100);
+  config.steps = 20;
+  CHECK(evaluation_interval(config, 25) == 1);
+  config.batch = 1;
+  CHECK(evaluation_interval(config, 3000) == 20000);
+  config.patience = 2;
+  CHECK(evaluation_interval(config, 3000) == 1);
+  config.patience = 0;
+  config.target.loss = 0.1;
+  CHECK(evaluation_interval(config, 3000) == 1);
+  for (const std::int64_t every : {0, 7}) {
+    config.evaluate_every = every;
+    CHECK(evaluation_interval(config, 3000) == every);
+  }
+  CHECK(validations(evaluated(40, kAuto)).size() == 4);  // 10: 40 sequences are a sixth of ten batches
+  CHECK(validations(evaluated(40, 0)).size() == 1);
+}
+
 TEST_CASE("training stops once the target is reached, and reports a missed one", "[train]") {
   Config config = evaluated(40, 5);
   const std::vector<EvalResult> all = validations(config);
