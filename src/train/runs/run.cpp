@@ -133,6 +133,7 @@ std::string named_values(const Config& values) {
     const fs::path relative = fs::path(*path).lexically_relative(fs::current_path());
     if (!relative.empty() && *relative.begin() != "..") *path = relative.string();
   }
+  if (config.train.evaluate_every == kAuto) config.train.evaluate_every = 0;  // the default of 0.3.0
   return to_yaml(config);
 }
 

@@ -171,7 +171,12 @@ void TrainingRun::log_samples() {
 
 void TrainingRun::validate() {
   if (trainer_.dataset().size(Split::validation) == 0) return;
-  state_.validation = trainer_.evaluate(Split::validation);
+  try {
+    state_.validation = trainer_.evaluate(Split::validation);
+  } catch (const NumericError& e) {
+    throw NumericError(fmt::format("after step {}: {}, and lower the learning rate or set train.clip_norm",
+                                   state_.step, e.what()));
+  }
   observer_.on_validation(state_.step, *state_.validation);
   metrics("validation", to_json(*state_.validation));
   if (state_.step == stop_after_) state_.stops[state_.step] = state_.validation->loss;

@@ -122,10 +122,11 @@ HWY_INLINE void multiply_small(Real* c, std::int64_t ldc, Left a, const Real* b,
                                std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::int64_t panel = 2 * width(Wide());
   for (; n > 0; n -= panel, c += panel, b += panel) {
-    const auto start = [=](auto d, std::int64_t i, std::int64_t column) HWY_ATTR {
-      if constexpr (kStore == Store::add) return load(d, c + i * ldc + column);
-      return hn::Zero(d);
-    };
+    const auto start = [=](auto d, [[maybe_unused]] std::int64_t i, [[maybe_unused]] std::int64_t column)
+                           HWY_ATTR {
+                             if constexpr (kStore == Store::add) return load(d, c + i * ldc + column);
+                             return hn::Zero(d);
+                           };
     multiply_columns(std::min(n, panel), c, ldc, start, kStore == Store::overwrite, a, b, ldb, m, k);
   }
 }
