@@ -24,37 +24,48 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What the PyTorch half below implements; a config that asks for anything else would not be the same step.
 COMPARABLE = {
-    "task.name": ["reverse"], "model.norm": ["pre", "post"], "model.activation": ["relu", "gelu"],
-    "model.positions": ["sinusoidal"], "model.dropout": [0], "model.attention.mask": ["none"],
+    "task.name": ["reverse"], "model.norm": ["pre", "post"], "model.activation": ["relu", "gelu", "gelu_tanh"],
+    "model.positions": ["sinusoidal", "learned"], "model.dropout": [0], "model.attention.mask": ["none", "causal"],
     "model.attention.dropout": [0], "model.output.per": ["position"], "model.output.hidden": [0],
     "train.optimizer.name": ["adamw"], "train.precision": ["float32"]}
 
 
 def build_model(task, model):
     import torch
+    import torch.nn.functional as F
     from torch import nn
 
     channels, time_steps = model["d_model"], task["length"]
+    activations = {"gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
 
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
             pre = model["norm"] == "pre"
             layer = nn.TransformerEncoderLayer(channels, model["heads"], model["d_ff"], dropout=0.0,
-                                               activation=model["activation"], norm_first=pre,
-                                               batch_first=True)
+                                               activation=activations.get(model["activation"], model["activation"]),
+                                               norm_first=pre, batch_first=True)
             self.token_embedding = nn.Embedding(task["symbols"], channels)
             self.encoder = nn.TransformerEncoder(layer, model["layers"],
                                                  nn.LayerNorm(channels) if pre else None,
                                                  enable_nested_tensor=False)
             self.output = nn.Linear(channels, task["symbols"])
-            frequency = 10000 ** (-torch.arange(0, channels, 2) / channels)
-            angle = torch.arange(time_steps)[:, None] * frequency
-            positions = torch.stack([angle.sin(), angle.cos()], dim=-1).view(time_steps, channels)
-            self.register_buffer("positions", positions)
+            if model["output"]["tied"]:
+                nn.init.normal_(self.token_embedding.weight, std=0.02)
+                self.output.weight = self.token_embedding.weight
+            causal = model["attention"]["mask"] == "causal"
+            mask = nn.Transformer.generate_square_subsequent_mask(time_steps) if causal else None
+            self.register_buffer("mask", mask)
+            if model["positions"] == "learned":
+                self.positions = nn.Parameter(0.02 * torch.randn(time_steps, channels))
+            else:
+                frequency = 10000 ** (-torch.arange(0, channels, 2) / channels)
+                angle = torch.arange(time_steps)[:, None] * frequency
+                positions = torch.stack([angle.sin(), angle.cos()], dim=-1).view(time_steps, channels)
+                self.register_buffer("positions", positions)
 
         def forward(self, tokens):
-            return self.output(self.encoder(self.token_embedding(tokens) + self.positions))
+            return self.output(self.encoder(self.token_embedding(tokens) + self.positions, self.mask))
 
     return Model()
 
@@ -153,10 +164,11 @@ def compare(args, path):
 
     config = load_config(args.thimble, path)
     print(f"{path.stem}: looking for PyTorch's best setting", file=sys.stderr)
-    trial = {setting: run_torch(config, 10, *setting)["step_ms"]["median"]
+    few = min(10, args.steps or 10)
+    trial = {setting: run_torch(config, few, *setting)["step_ms"]["median"]
              for setting in torch_settings(args.threads)}
     torch_steps = steps(min(trial.values()))
-    thimble_steps = steps(run_thimble(args, path, 10)["step_ms"]["median"])
+    thimble_steps = steps(run_thimble(args, path, few)["step_ms"]["median"])
     # Those that may be the best once more steps are taken.
     torch_ms = {setting: [] for setting in trial if trial[setting] < 1.3 * min(trial.values())}
     ours = []
@@ -189,7 +201,7 @@ def thimble_version(thimble):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("configs", nargs="*", type=pathlib.Path, metavar="CONFIG",
-                        help="default: every file of configs/bench")
+                        help="default: micro, tiny, small, base and gpt2 of configs/bench")
     parser.add_argument("--thimble", default="thimble", metavar="PATH", help="default: the one on the PATH")
     parser.add_argument("--threads", metavar="K", type=int, default=len(os.sched_getaffinity(0)),
                         help="threads of thimble, and the most that PyTorch may use (default: every core)")
@@ -205,9 +217,7 @@ def main():
     if args.torch_child:
         return torch_child(args.torch_child)
 
-    configs = args.configs or sorted((ROOT / "configs" / "bench").glob("*.yaml"))
-    if not configs:
-        fail("no configs in configs/bench")
+    configs = args.configs or [ROOT / f"configs/bench/{name}.yaml" for name in ("micro", "tiny", "small", "base", "gpt2")]
     rows, references = zip(*(compare(args, path) for path in configs))
     print(f"{cpu_name()}, {os.cpu_count()} cores. thimble ({thimble_version(args.thimble)}), {args.threads} "
           f"threads; PyTorch {references[0]['torch']}, BLAS {references[0]['blas']}, "
