@@ -1,11 +1,21 @@
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
+#include "program/bench/against.h"
 #include "program/bench/benchmark.h"
 #include "program/cli/cli.h"
+#include "program/cli/find_config.h"
+#include "program/cli/text/progress.h"
 #include "program/cli/text/progress_meter.h"
+#include "thimble/engine/error.h"
 #include "thimble/train/dataset.h"
 #include "thimble/train/generation.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run_state.h"
+#include "thimble/train/statistics.h"
+#include "thimble/train/train.h"
+#include "train/files/stopwatch.h"
 #include "train/files/text/format.h"
 #include "train/step/cost.h"
 
@@ -17,7 +27,78 @@ struct BenchArguments {
   ConfigArguments config;
   Output output;
   std::int64_t steps = 100;
+  std::string against, until;
 };
+
+// Measures the time until an evaluation of the validation split reaches the target, and stops training there.
+struct TimeToTarget : Progress {
+  using Progress::Progress;
+  void on_validation(std::int64_t step, const EvalResult& result) override {
+    seconds = timer.seconds();
+    is_reached = reached(target, result);
+    Progress::on_validation(step, result);
+  }
+  bool wants_stop() override { return is_reached; }
+
+  TargetConfig target;
+  Stopwatch timer;
+  double seconds = 0;  // until the last evaluation ended
+  bool is_reached = false;
+};
+
+int run_until(BenchArguments arguments) {
+  Ranks& ranks = start_ranks("bench", arguments.output);
+  const ProgressMeter meter(arguments.output.quiet);
+  arguments.config.overrides.push_back("train.target." + arguments.until);
+  OpenConfig config = arguments.config.load();
+  TimeToTarget time(arguments.output.quiet);
+  time.target = std::exchange(config.train.target, {});
+  (arguments.until.starts_with("loss") ? time.target.accuracy : time.target.loss) = 0;
+  require<ConfigError>(has_target(time.target) && split_sizes(config).validation > 0,
+                       "--until {}: must be above 0, and the validation split not empty", arguments.until);
+  config.train.patience = config.train.sample_every = 0;
+  require_fit(training_memory(config, ranks.size()));
+  const TrainResult trained = train(config, {.directory = {}, .observer = &time, .ranks = &ranks});
+  if (arguments.output.prints_text())
+    print_out("{:<12}{} {} in {:.2f} s\n{}\n", time.is_reached ? "reached" : "not reached",
+              time.is_reached ? "at step" : "by step", trained.steps, time.seconds,
+              describe("validation", *trained.validation, config));
+  arguments.output.write({{"reached", time.is_reached},
+                          {"steps", trained.steps},
+                          {"seconds", time.seconds},
+                          {"validation", to_json(*trained.validation)}});
+  return time.is_reached ? kDone : kCheckFailed;
+}
+
+int run_against(const BenchArguments& arguments) {
+  require<ConfigError>(start_ranks("bench", arguments.output).size() == 1,
+                       "--against: compares programs of one process; start it without ranks");
+  const ProgressMeter meter(arguments.output.quiet);
+  arguments.config.load();  // throws if the config has a problem
+  std::vector<std::string> command{"bench", find_config(arguments.config.file),
+                                   fmt::format("--steps={}", arguments.steps)};
+  std::ranges::copy(arguments.config.overrides, std::back_inserter(command));
+  if (arguments.config.threads >= 0) command.push_back(fmt::format("--threads={}", arguments.config.threads));
+  const SpeedComparison c = compare_speed(command, arguments.against);
+  if (arguments.output.prints_text())
+    print_out(
+        "this        {:.3f} ms, median of {} pairs\nother       {:.3f} ms\n"
+        "other/this  {:.3f}, 95 % interval {:.3f} to {:.3f}; above 1 this program is faster\n",
+        spread(c.step_ms).median, c.step_ms.size(), spread(c.other_step_ms).median, c.ratio, c.low, c.high);
+  arguments.output.write({{"step_ms", c.step_ms},
+                          {"other_step_ms", c.other_step_ms},
+                          {"ratio", c.ratio},
+                          {"interval", {c.low, c.high}}});
+  return kDone;
+}
+
+// Warns of variables in whose place OpenBLAS would choose by the CPU.
+void warn_of_openblas() {
+  for (const char* name : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"})
+    if (const char* value = std::getenv(name); value != nullptr)
+      print_err("thimble: {}={} is set, which OpenBLAS would choose by the CPU, for speed; unset {}\n", name,
+                value, name);
+}
 
 // Returns what is drawn at once to measure generation.
 std::string drawn(const OpenConfig& config) {
@@ -34,6 +115,7 @@ int run(const BenchArguments& arguments) {
   const Benchmark b =
       benchmark(config, std::max<std::int64_t>(5, arguments.steps / 10), arguments.steps, ranks);
   const double ms = b.step_ms.median;
+  if (b.blas_gflops > 0 && !arguments.output.quiet) warn_of_openblas();
   if (arguments.output.prints_text()) {
     const char* gemm = config.train.precision == Precision::float32 ? "sgemm" : "dgemm";
     print_out("step        {:.3f} ms median, {:.3f} ms fastest, median deviation {:.3f} ms\n", ms,
@@ -114,12 +196,21 @@ void add_bench(Command& program) {
   Command& command = program.add_command("bench", "Time training steps of a config, without saving a run");
   auto arguments = std::make_shared<BenchArguments>();
   arguments->config.add_to(command);
-  command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many warm-up steps")
-      .between(1, 1'000'000'000)
-      .shows_default();
+  Option& steps =
+      command.add_option("--steps", arguments->steps, "Steps to time, after a tenth as many warm-up steps");
+  steps.between(1, 1'000'000'000).shows_default();
+  Option& until = command.add_option("--until", arguments->until,
+                                     "Time training until validation has loss=X or accuracy=X");
+  until.value_name("KEY=X").excludes(steps);
+  command.add_option("--against", arguments->against, "Compare step times with another build, in 7 pairs")
+      .value_name("PROGRAM", Value::file)
+      .excludes(until);
   command.add_option("--threads", arguments->config.threads, "Threads (0 = all cores)").between(0, 4096);
   arguments->output.add_to(command);
-  command.action([arguments] { return run(*arguments); });
+  command.action([arguments] {
+    if (!arguments->until.empty()) return run_until(*arguments);
+    return arguments->against.empty() ? run(*arguments) : run_against(*arguments);
+  });
 }
 
 }  // namespace thimble::cli
