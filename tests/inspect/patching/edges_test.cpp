@@ -300,8 +300,7 @@ TEST_CASE("patching all edges from a head is patching the head", "[inspect]") {
 }
 
 TEST_CASE("edges are ordered by the magnitude of effects and of errors", "[inspect]") {
-  EdgesReport report{
-      .inputs = {}, .graph = EdgeGraph(rich_config().model), .effects = {}, .circuit = {}};
+  EdgesReport report{.inputs = {}, .graph = EdgeGraph(rich_config().model), .effects = {}, .circuit = {}};
   for (const auto& [effect, attribution] :
        {std::pair(0.2, 0.3), {-0.5, -0.4}, {0.1, -0.9}, {0.4, 0.0}, {-0.3, 0.4}})
     report.effects.push_back({{effect}, attribution});

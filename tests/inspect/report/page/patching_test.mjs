@@ -60,7 +60,11 @@ test("of one pair, tokens and answers are shown", async () => {
   const page = await open("patching_pair.html");
   const table = page.locator("#patching table").first();
   assert.deepEqual(await table.locator("tbody tr").allInnerTexts(), ["clean\ta b\td", "corrupted\ta <c>\te"]);
-  const svg = await page.locator("#patching .map").first().innerText().catch(() => "");
+  const svg = await page
+    .locator("#patching .map")
+    .first()
+    .innerText()
+    .catch(() => "");
   assert.doesNotMatch(svg, /undefined/);
   await closed(page);
 });
