@@ -90,13 +90,13 @@ ends 0
 
 # A run whose sweep is gone and that is still saving is not started again until it has ended.
 printf 'config: base.yaml\nseeds: [7]\n' >s.yaml
-start train.steps=20000 --out saving
+start train.steps=100000 --out saving
 kill -CONT "$child"
 until [[ -s saving/runs/001-seed_7/metrics.jsonl ]]; do sleep 0.01; done
 kill -STOP "$child"
 kill -KILL "$sweep"
 ends 137
-"$thimble" sweep s.yaml train.steps=20000 --out saving >log 2>&1 & sweep=$!
+"$thimble" sweep s.yaml train.steps=100000 --out saving >log 2>&1 & sweep=$!
 sleep 0.5
 kill -0 "$sweep" 2>/dev/null || fail "a sweep does not wait for a run that is still saving" "$(cat log)"
 kill -CONT "$child"
