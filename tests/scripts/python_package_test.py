@@ -125,6 +125,11 @@ def test_ablate_patch_generate(run, translation):
     assert run.ablate([(0, 1), "1.0"]) == said("ablate", "runs/r2", "0.1,1.0")
     assert run.patch(pairs=10)["pairs"] == 10
     assert run.patch(clean=0, corrupted=3) == said("patch", "runs/r2", "--clean", "0", "--corrupted", "3")
+    texts = " ".join(run.example.tokens), " ".join(run.example.tokens[::-1])
+    assert run.patch(*texts) == said("patch", "runs/r2", "--clean-text", texts[0], "--corrupted-text", texts[1])
+    assert run.patch(pairs=10, corruption="resample") == run.patch(pairs=10)
+    with pytest.raises(thimble.InputError, match='^corruption=x: must be resample, order, target, or "token K"'):
+        run.patch(corruption="x")
     answers = translation.generate("mes belles reines", beams=3)
     assert len(answers) == 3 and [p for _, p in answers] == sorted((p for _, p in answers), reverse=True)
     drawn = translation.generate("mes belles reines", samples=4, temperature=2, seed=3)
