@@ -16,6 +16,7 @@
 #include "thimble/engine/error.h"
 #include "train/config/small_config.h"
 #include "train/data/table/table.h"
+#include "train/step/evaluator.h"
 
 namespace hand_made {
 
@@ -125,6 +126,12 @@ inline Config hand_made_config(const TaskConfig& task, std::int64_t vocabulary, 
   config.model.positions = Positions::learned;
   config.model.output.hidden = 0;
   return config;
+}
+
+// Gives the weights to the model of an evaluator.
+inline void give(const HandMade& made, Evaluator& evaluator) {
+  std::ranges::fill(evaluator.model().parameters().values(), Real{0});
+  made.set_weights(evaluator.model());
 }
 
 // Target i is token T - 1 - i.

@@ -91,7 +91,7 @@ std::vector<ExamplePair> draw_examples(const Evaluator& evaluator, const std::st
   const Dataset& dataset = evaluator.dataset();
   const std::uint64_t seed = evaluator.config().train.seed;
   if (corruption == "order")
-    return change(evaluator, count, corruption, "their tokens are all the same; use --corruption resample",
+    return change(evaluator, count, corruption, "their tokens are all the same; use --corruption=resample",
                   [&](std::int64_t i, Example& example) {
                     return shuffle(dataset, seed + static_cast<std::uint64_t>(i), example);
                   });
@@ -103,7 +103,7 @@ std::vector<ExamplePair> draw_examples(const Evaluator& evaluator, const std::st
       return finds && exchange_matches(*lookups, seed + static_cast<std::uint64_t>(i), example);
     };
     const std::string rule =
-        "it requires a task in which every answer follows an earlier occurrence of its query's token, as in associative_recall and induction, and two such tokens that occur nowhere else; use --corruption order, or resample";
+        "it requires a task in which every answer follows an earlier occurrence of its query's token, as in associative_recall and induction, and two such tokens that occur nowhere else; use --corruption=order or --corruption=resample";
     std::vector<ExamplePair> pairs = change(evaluator, count, corruption, rule, exchange);
     require<DataError>(finds, "patching: --corruption target: {}", rule);
     return pairs;

@@ -102,7 +102,7 @@ std::vector<InputPair> draw_pairs(const Evaluator& evaluator, std::int64_t count
   }
   require<DataError>(
       !pairs.empty(),
-      "patching: none of {} test sequences has a counterpart of the same length, with labels at the same positions and at least one that differs; use a larger test split, corrupt each by itself (--corruption order), or give a pair of your own (--clean-text, --corrupted-text)",
+      "patching: none of {} test sequences has a counterpart of the same length, with labels at the same positions and at least one that differs; use a larger test split, corrupt each by itself (--corruption=order), or give a pair of your own (--clean-text, --corrupted-text)",
       evaluator.sequences());
   return pairs;
 }

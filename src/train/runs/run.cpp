@@ -155,10 +155,11 @@ std::int64_t evaluation_interval(const TrainConfig& train, std::int64_t validati
   if (train.evaluate_every != kAuto) return train.evaluate_every;
   constexpr std::int64_t kEvaluations = 20, kTrainedPerEvaluated = 5;
   const bool may_stop = has_target(train.target) || train.patience > 0;
-  std::int64_t every = (train.steps + kEvaluations - 1) / kEvaluations;
-  if (!may_stop) every = std::max(every, kTrainedPerEvaluated * validation / train.batch);
-  while (!in_series(every)) ++every;
-  return every;
+  std::int64_t least = (train.steps + kEvaluations - 1) / kEvaluations;
+  if (!may_stop) least = std::max(least, kTrainedPerEvaluated * validation / train.batch);
+  for (std::int64_t power = 1;; power *= 10)
+    for (const std::int64_t every : {power, 2 * power, 5 * power})
+      if (every >= least) return every;
 }
 
 bool is_logging_step(std::int64_t step) {

@@ -194,8 +194,7 @@ TEST_CASE("of several kinds the one that a head has and whose cells keep most na
   const hand_made::HandMade made = behind_boundary();
   Evaluator evaluator(made.config);
   evaluator.select(Split::test, 60);
-  std::ranges::fill(evaluator.model().parameters().values(), Real{0});  // as before initialization
-  made.set_weights(evaluator.model());
+  hand_made::give(made, evaluator);
   const EffectsReport effects = measure_effects(evaluator);
   const std::vector<HeadVerdict> verdicts(2, {.verdict = Verdict::important});
   const auto chosen = [&](bool has_second) {

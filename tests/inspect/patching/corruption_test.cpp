@@ -190,9 +190,7 @@ TEST_CASE("answers that can only be guessed have no part in the log-probability"
 TEST_CASE("exchanged match keys pass through the key of a hand-made induction head", "[inspect]") {
   const hand_made::HandMade made = hand_made::induction();
   Evaluator evaluator(made.config);
-  auto& model = dynamic_cast<Transformer&>(evaluator.model());
-  std::ranges::fill(model.parameters().values(), Real{0});
-  made.set_weights(model);
+  hand_made::give(made, evaluator);
   evaluator.select(Split::test, 200);
   const std::vector<ExamplePair> pairs = draw_examples(evaluator, "target", 40);
   const std::vector<PairBatch> batches = batches_of(evaluator.dataset(), pairs);

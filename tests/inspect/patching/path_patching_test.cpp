@@ -164,9 +164,7 @@ TEST_CASE("a patch that hooks nothing is an error", "[inspect]") {
 TEST_CASE("the circuit of a hand-made induction model is found", "[inspect][slow]") {
   const hand_made::HandMade made = hand_made::induction();
   Evaluator evaluator(made.config);
-  auto& model = dynamic_cast<Transformer&>(evaluator.model());
-  std::ranges::fill(model.parameters().values(), Real{0});
-  made.set_weights(model);
+  hand_made::give(made, evaluator);
   evaluator.select(Split::test, 60);
   PairRunner runner(evaluator, draw_pairs(evaluator, 40));
   const EdgesReport report = measure_edges(runner, runner, runner, 3);

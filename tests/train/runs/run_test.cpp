@@ -231,6 +231,11 @@ TEST_CASE("a run directory is named after config and values, and not used twice"
   other.train.seed = 1;
   CHECK(unused_run_directory("reverse.yaml", other) != first.string() + "-2");
   CHECK_FALSE(fs::exists(first.string() + "-2"));  // only named
+  // A config without an interval has the name that it had when none was 0.
+  Config never = run_config(), by_itself = never;
+  never.train.evaluate_every = 0;
+  by_itself.train.evaluate_every = kAuto;
+  CHECK(run_directory("reverse.yaml", by_itself) == run_directory("reverse.yaml", never));
   // A project that moves keeps its names; the same path from elsewhere is no other name for other data.
   const auto values = [&](const fs::path& project, const fs::path& file) {
     fs::create_directories(project);

@@ -47,6 +47,7 @@ TEST_CASE("without an interval, evaluations are up to twenty and take little of 
   CHECK(evaluation_interval(config, 25) == 1);
   config.batch = 1;
   CHECK(evaluation_interval(config, 3000) == 20000);
+  CHECK(evaluation_interval(config, 1'100'000'000) == 10'000'000'000);
   config.patience = 2;
   CHECK(evaluation_interval(config, 3000) == 1);
   config.patience = 0;

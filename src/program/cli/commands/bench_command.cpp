@@ -12,11 +12,13 @@
 #include "thimble/train/dataset.h"
 #include "thimble/train/generation.h"
 #include "thimble/train/json.h"
+#include "thimble/train/run.h"
 #include "thimble/train/run_state.h"
 #include "thimble/train/statistics.h"
 #include "thimble/train/train.h"
 #include "train/files/stopwatch.h"
 #include "train/files/text/format.h"
+#include "train/files/text/text.h"
 #include "train/step/cost.h"
 
 namespace thimble::cli {
@@ -47,11 +49,14 @@ struct TimeToTarget : Progress {
 };
 
 int run_until(BenchArguments arguments) {
+  require<ConfigError>(arguments.until.starts_with("loss=") || arguments.until.starts_with("accuracy="),
+                       "--until {}: must be loss=X or accuracy=X", printable(arguments.until));
   Ranks& ranks = start_ranks("bench", arguments.output);
   const ProgressMeter meter(arguments.output.quiet);
   arguments.config.overrides.push_back("train.target." + arguments.until);
   OpenConfig config = arguments.config.load();
   TimeToTarget time(arguments.output.quiet);
+  config.train.evaluate_every = evaluation_interval(config.train, split_sizes(config).validation);
   time.target = std::exchange(config.train.target, {});
   (arguments.until.starts_with("loss") ? time.target.accuracy : time.target.loss) = 0;
   require<ConfigError>(has_target(time.target) && split_sizes(config).validation > 0,

@@ -86,6 +86,13 @@ PairChoice choose_pairs(const InspectArguments& arguments) {
                        arguments.clean ? "--clean and --corrupted" : "--clean-text and --corrupted-text");
   require<ConfigError>(!arguments.clean || !arguments.clean_text,
                        "--clean-text: --clean and --corrupted are a pair already; leave out one of the two");
+  const bool is_cut = std::ranges::any_of(arguments.model.overrides, [](const std::string& argument) {
+    return argument.find('=') == argument.npos;
+  });
+  require<ConfigError>(
+      !arguments.clean_text || !is_cut,
+      "--clean-text {}: the tokens of a text are one argument; quote them: --clean-text \"a b c\" --corrupted-text \"a b d\"",
+      printable(arguments.clean_text.value_or("")));
   PairChoice choice;
   if (arguments.corruption) check_corruption(choice.corruption = *arguments.corruption);
   if (arguments.clean_text) {
@@ -101,7 +108,7 @@ PairChoice choose_pairs(const InspectArguments& arguments) {
   }
   require<ConfigError>(
       !arguments.corruption || (!arguments.clean && choice.texts.empty()),
-      "--corruption {}: corrupts test sequences, and pairs of your own have both inputs; leave out one of the two",
+      "--corruption {}: makes corrupted inputs of test sequences, and a pair that is given has its own; leave it or the pair out",
       printable(arguments.corruption.value_or("")));
   return choice;
 }

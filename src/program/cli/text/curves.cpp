@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -49,26 +50,28 @@ std::string plot(const std::vector<CurvePoint>& points, Quantity quantity, bool 
                marks = course(points, "validation", quantity, columns);
   double low = is_loss ? std::nan("") : 0, high = is_loss ? low : 1;
   for (const Course& values : {line, marks})
-    for (const double value : values.means) low = std::fmin(low, value), high = std::fmax(high, value);
+    for (const double value : values.means) {
+      low = std::fmin(low, value);
+      high = std::fmax(high, value);
+    }
   const auto row = [&](double value, std::size_t rows) {
     return std::round((high - value) / (high > low ? high - low : 1) * static_cast<double>(rows - 1));
   };
 
   std::vector<unsigned> bits(columns * kRows);
-  double from_x = -1, from_y = 0;
+  std::array<double, 2> from{-1, 0};  // the column and the row of the dot before
   for (std::size_t column = 0; column < line.means.size(); ++column) {
     if (std::isnan(line.means[column])) continue;
-    const auto to_x = static_cast<double>(column);
-    const double to_y = row(line.means[column], kRows * down);
-    if (from_x < 0) from_x = to_x, from_y = to_y;
-    const double steps = std::max({1.0, to_x - from_x, std::abs(to_y - from_y)});
+    const std::array to{static_cast<double>(column), row(line.means[column], kRows * down)};
+    if (from[0] < 0) from = to;
+    const double steps = std::max({1.0, to[0] - from[0], std::abs(to[1] - from[1])});
     for (double k = 0; k <= steps; ++k) {
       constexpr unsigned kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-      const auto x = static_cast<std::size_t>(std::round(std::lerp(from_x, to_x, k / steps)));
-      const auto y = static_cast<std::size_t>(std::round(std::lerp(from_y, to_y, k / steps)));
+      const auto x = static_cast<std::size_t>(std::round(std::lerp(from[0], to[0], k / steps)));
+      const auto y = static_cast<std::size_t>(std::round(std::lerp(from[1], to[1], k / steps)));
       bits[y / down * columns + x / across] |= kBits[y % down][x % across];
     }
-    from_x = to_x, from_y = to_y;
+    from = to;
   }
 
   std::string out = is_loss ? "loss" : "tokens";
