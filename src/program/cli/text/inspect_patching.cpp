@@ -61,7 +61,7 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
   const auto print_input = [&](const char* name, const std::vector<std::string>& tokens,
                                const std::vector<std::string>& labels) {
     const std::string text =
-        fmt::format("{:<9}  {}  →  {}", name, fmt::join(tokens, " "), fmt::join(labels, " "));
+        fmt::format("{:<9}  {}  ->  {}", name, fmt::join(tokens, " "), fmt::join(labels, " "));
     print_out("{}", wrapped(text, width, 11));
   };
   if (!report.clean.empty()) {
