@@ -26,7 +26,9 @@ struct ForwardTrace {
   std::vector<std::int32_t> source;       // (S); empty in an encoder-only model
   std::vector<std::int32_t> targets;      // (R), kIgnore without a label; empty when unknown
   std::vector<std::int32_t> predictions;  // (R), the most probable
-  std::vector<char> guessed{};        // (R), whether a target can only be guessed; empty: not stated, or none
+  // (R), whether a target can only be guessed or, of the user's own input, none is asked for; empty: not stated, or none.
+  std::vector<char> guessed{};
+  std::string_view guessed_reason{};  // of the user's own input
   std::vector<std::int32_t> outputs;  // (V) of a model whose outputs are answers: their tokens; else empty
   std::vector<double> logits;         // (R, V)
   std::vector<double> probabilities;  // (R, V)

@@ -163,10 +163,10 @@ struct Task {
   // Returns the lowest mean cross entropy of an answer that a model can reach on new inputs, nats: 0 if inputs
   // determine the answers. Null: unknown.
   double (*floor)(const TaskConfig&) = [](const TaskConfig&) { return 0.0; };
-  // Returns whether answer `i` follows from the input; others can only be guessed. Null: all do where floor is 0, and elsewhere
-  // it is not stated.
-  bool (*knowable)(const TaskConfig&, const Example&, std::size_t i) = nullptr;
-  std::string_view unknowable{};            // why others do not: "the first round can only be guessed"
+  // Returns whether the answer at position `i` of an input, which may be any tokens, follows from the input; others can only be
+  // guessed or, in a sparse task, are not asked for. Null: all follow where floor is 0, and elsewhere it is not stated.
+  bool (*knowable)(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) = nullptr;
+  std::string_view unknowable = "no answer is asked for there";  // why others do not follow
   std::vector<std::string_view> special{};  // tokens that are marks, not content, such as "="
   // Appends the input positions that answer `i` of the example depends on to `keys`: those that a head which
   // solves the task should attend to. In next layout, position input.size() + k is target k. Null: not

@@ -233,6 +233,7 @@ Json sequence_json(const ForwardTrace& trace, const Names& names) {
   if (!trace.targets.empty()) json["targets"] = named(names, trace.targets);
   json["predictions"] = named(names, trace.predictions);
   for (const char guessed : trace.guessed) json["guessed"].push_back(guessed != 0);
+  if (!trace.guessed_reason.empty()) json["guessed_reason"] = trace.guessed_reason;
   return json;
 }
 

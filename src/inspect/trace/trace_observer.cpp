@@ -166,6 +166,11 @@ ForwardTrace trace_tokens(const Model& network, const Dataset& dataset,
   require_finite(tape, network.config(), "input");
   hooks.end();
   trace.finished = finished;
+  if (const Task& task = dataset.task(); task.knowable != nullptr && dataset.layout() == Layout::position) {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      trace.guessed.push_back(task.knowable(dataset.config(), tokens, i) ? 0 : 1);
+    trace.guessed_reason = task.unknowable;
+  }
   trace.outputs.assign(dataset.output_tokens().begin(), dataset.output_tokens().end());
   if (interventions != nullptr) return trace;
   each_lens(network, tape, model_input(batch), [&](std::size_t depth, Var logits) {

@@ -216,8 +216,8 @@ void Dataset::lay_out(std::int64_t row, Batch& out) const {
     out.rows.push_back(static_cast<std::int32_t>(i));
     out.row_labels.push_back(label);
     if (unknown != kIgnore) out.countable_labels.push_back(label == unknown ? kIgnore : label);
-    if (task().knowable == nullptr) continue;
-    const bool is_known = task().knowable(config(), example, static_cast<std::size_t>(i - first_label));
+    if (task().knowable == nullptr || task().sparse) continue;
+    const bool is_known = task().knowable(config(), input, static_cast<std::size_t>(i - first_label));
     out.knowable_labels.push_back(is_known ? label : kIgnore);
   }
 }

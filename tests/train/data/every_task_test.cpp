@@ -282,3 +282,43 @@ TEST_CASE("every task: inputs are drawn or listed, and distinct_inputs of them e
       CHECK(task.distinct_inputs(config) == seen);
   });
 }
+
+TEST_CASE("sparse tasks: where an answer is asked for follows from the input", "[data]") {
+  for_every_task([](const TaskConfig& config, const Task& task) {
+    if (!task.sparse) return;
+    REQUIRE(task.knowable != nullptr);
+    std::int64_t asked = 0, differing = 0;
+    for_examples(config, [&](const Example& example) {
+      for (std::size_t i = 0; i < example.input.size(); ++i) {
+        const bool has_answer = example.target[i] != kIgnore,
+                   is_knowable = task.knowable(config, example.input, i);
+        asked += has_answer;
+        differing += has_answer != is_knowable;
+        REQUIRE(has_answer <= is_knowable);
+      }
+    });
+    // Filler of associative_recall may be a key of the pairs, which is not asked for.
+    CHECK(differing <= (config.name == "associative_recall" ? asked / 2 : 0));
+  });
+}
+
+TEST_CASE("own input: what can be known is judged by what is there", "[data]") {
+  const auto known = [](std::string_view name, const Tokens& input) {
+    const auto source = rows::usual(name);
+    std::string out;
+    for (std::size_t i = 0; i < input.size(); ++i)
+      out += checked_task(source->config()).knowable(source->config(), input, i) ? 'x' : '.';
+    return out;
+  };
+  const TaskConfig brackets = rows::usual("dyck_match")->config();
+  const auto close = static_cast<std::int32_t>(brackets.symbols);
+  CHECK(known("dyck_match", {close, 0, close, close, 1, 0, close, close}) == "..x...xx");
+  const TaskConfig recall = rows::usual("associative_recall")->config();
+  const auto value = static_cast<std::int32_t>(recall.symbols / 2);
+  REQUIRE(recall.pairs == 4);
+  CHECK(known("associative_recall", {0, value, 1, value, 2, value, 3, value, 2, value, 9, 1}) ==
+        "........x..x");
+  CHECK(known("induction", {7, 1, 2, 3, 1, 2}) == "...xxx");
+  CHECK(known("induction", {1, 2, 3, 4, 5}) == ".....");  // without a second round nothing follows
+  CHECK(known("induction", {1}) == ".");
+}

@@ -8,13 +8,14 @@ function prediction(i) {
   const now = trace.predictions[i];
   const before = plain.predictions[i];
   const target = (trace.targets ?? expected)?.[i];
-  const labeled = target !== null && target !== undefined && (trace.targets ?? expected).length === trace.predictions.length;
+  const guessed = trace.guessed?.[i];
+  const labeled = !guessed && target !== null && target !== undefined && (trace.targets ?? expected).length === trace.predictions.length;
   const wrong = labeled && target !== now;
-  const sure = probability(i);
+  const sure = guessed ? `not to be known: ${trace.guessed_reason}` : probability(i);
   return element(
     "span",
     { class: `prediction ${wrong ? "wrong" : ""} ${before === now ? "" : "other"}`, title: sure },
-    word(now),
+    guessed ? element("span", {}, "(", word(now), ")") : word(now),
     labeled ? element("span", { class: "mark" }, wrong ? "✗" : "✓") : null,
     before === now ? null : element("small", { title: "without the intervention" }, element("s", {}, word(before))),
   );
@@ -51,9 +52,12 @@ function summary() {
   const changed = trace.predictions.filter((token, i) => token !== plain.predictions[i]).length;
   const change = changed ? ` ${changed} of ${trace.predictions.length} predictions changed by the intervention.` : "";
   if (targets?.length !== trace.predictions.length) return change.trim();
-  const labeled = targets.map((target, i) => [target, trace.predictions[i]]).filter(([target]) => target !== null);
+  const labeled = targets
+    .map((target, i) => [target, trace.predictions[i]])
+    .filter(([target], i) => target !== null && !trace.guessed?.[i]);
   const right = labeled.filter(([target, now]) => target === now).length;
-  return `${right} of ${labeled.length} right.${change}`;
+  const gray = trace.guessed?.includes(true) ? ` In parentheses: ${trace.guessed_reason}.` : "";
+  return `${right} of ${labeled.length} right.${gray}${change}`;
 }
 
 /** Returns the input and the answer. */

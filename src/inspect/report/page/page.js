@@ -28,7 +28,8 @@ function summaries() {
 function heads() {
   const e = report.examples?.[0];
   const words = (tokens) => tokens.flatMap((token) => [word(token), " "]);
-  const own = ownInputs ? element("p", { class: "lead" }, "Your input ", words(e.source ?? e.tokens), "→ ", words(e.predictions)) : null;
+  const answers = () => e.predictions.flatMap((token, i) => (e.guessed?.[i] ? ["(", word(token), ") "] : [word(token), " "]));
+  const own = ownInputs ? element("p", { class: "lead" }, "Your input ", words(e.source ?? e.tokens), "→ ", answers()) : null;
   return section(
     "heads",
     "What the heads do",
@@ -68,7 +69,7 @@ function bestQuery(head) {
   const map = attention(head);
   const queries = [...Array(map.rows).keys()];
   const e = state.source === "example" ? example() : null;
-  const isKnown = (i) => !e.targets || ((e.targets[i] ?? null) !== null && !e.guessed?.[i]);
+  const isKnown = (i) => !e.guessed?.[i] && (!e.targets || (e.targets[i] ?? null) !== null);
   const most = (i) => Math.max(...map.columnLabels.map((_, c) => map.at(i, c) ?? 0));
   const known = e && perPosition(e) ? queries.filter(isKnown) : [];
   return known.reduce((best, i) => (best === null || most(i) > most(best) ? i : best), null) ?? queries.at(-1);

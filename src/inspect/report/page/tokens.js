@@ -8,16 +8,17 @@ const labeled = (e) =>
     .filter(({ target }, i) => target !== null && target !== undefined && !e.guessed?.[i]);
 const wrongIn = (e) => labeled(e).filter(({ target, prediction }) => target !== prediction).length;
 
+const guessedReason = (e) => e.guessed_reason ?? report.baseline?.knowable?.reason ?? "";
+
 const word = (token) => element("bdi", { class: "token", title: harmless(String(token)) }, clipped(token, 16));
 
 // Returns a prediction, with a tick, or with a cross and the target; the prediction alone where targets are unknown.
 function prediction(e, i) {
   const shown = word(e.predictions[i]);
+  const target = e.targets?.[i];
+  if (e.targets && (target === null || target === undefined)) return element("span", { class: "prediction none" }, "\u00a0");
+  if (e.guessed?.[i]) return element("span", { class: "prediction", title: `not to be known: ${guessedReason(e)}` }, "(", shown, ")");
   if (!e.targets) return element("span", { class: "prediction" }, shown);
-  const target = e.targets[i];
-  if (target === null || target === undefined) return element("span", { class: "prediction none" }, "\u00a0");
-  if (e.guessed?.[i])
-    return element("span", { class: "prediction", title: `not to be known: ${report.baseline.knowable?.reason ?? ""}` }, shown);
   if (target === e.predictions[i]) return element("span", { class: "prediction" }, element("span", {}, "✓ ", shown));
   const missed = element("small", {}, "target ", word(target));
   return element("span", { class: "prediction wrong" }, element("span", {}, "✗ ", shown), missed);
@@ -26,17 +27,18 @@ function prediction(e, i) {
 function summary(e, perQuery) {
   const [count, wrong] = [labeled(e).length, wrongIn(e)];
   const known = e.guessed?.includes(true) ? " of what can be known" : "";
+  const gray = known && `; in parentheses: ${guessedReason(e)}`;
   const name = capital(exampleName(state.example)) + (e.finished === false ? ", its output cut at the longest …" : "");
   const result = (...content) => element("p", { class: "result" }, ...content);
   const below = ". Below each query: the prediction at that position";
-  if (!e.targets && perQuery) return result(`${name}${below}.`);
+  if (!e.targets && perQuery) return result(`${name}${below}${gray}.`);
   if (!e.targets) return result(`${name}. Prediction:`, ...e.predictions.flatMap((token) => [" ", word(token)]), ".");
   if (!count) return result(`${name}.`);
   if (!perPosition(e) && count === 1) return result(`${name}. Prediction: `, prediction(e, 0), ".");
   const several = wrong ? `${wrong} of ${count} predictions${known} are wrong` : `all ${count} predictions${known} are correct`;
   const text = count === 1 ? `the prediction is ${wrong ? "wrong" : "correct"}` : several;
   const verdict = element("b", { class: wrong ? "wrong" : "" }, `${wrong ? "✗" : "✓"} `, text);
-  return result(`${name}: `, verdict, perQuery ? below : "", perQuery && known ? "; gray where it can only be guessed." : ".");
+  return result(`${name}: `, verdict, perQuery ? below : "", perQuery ? gray : "", ".");
 }
 
 // Returns the text color for a background: black or white, by relative luminance (WCAG 2).

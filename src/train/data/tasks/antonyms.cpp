@@ -44,6 +44,11 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   }
 }
 
+// At names.
+bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
+  return input[i] < kCount;
+}
+
 std::vector<std::string> tokens(const TaskConfig&) {
   std::vector<std::string> names;
   for (const auto part : {&Scale::name, &Scale::high, &Scale::low})
@@ -84,6 +89,7 @@ Task task() {
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
+      .knowable = knowable,
       .relevant = answer_positions,
       .kinds = {"adjective"},
       .candidates = candidates,

@@ -110,6 +110,14 @@ double distinct_inputs(const TaskConfig& config) {
 
 double chance(const TaskConfig& config) { return 2 / static_cast<double>(config.symbols); }
 
+// At keys of pairs that come again, asked or not.
+bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
+  const std::size_t first = 2 * static_cast<std::size_t>(config.pairs);
+  for (std::size_t key = 0; key < first && i >= first; key += 2)
+    if (input[key] == input[i]) return true;
+  return false;
+}
+
 // The position of the value in its pair.
 void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
@@ -145,6 +153,7 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = chance,
+          .knowable = knowable,
           .relevant = relevant,
           .kinds = {"value of key"},
           .candidates = candidates,

@@ -107,6 +107,10 @@ double distinct_inputs(const TaskConfig&) { return kSentences; }
 // Animals and places are equally likely, and so is each noun among them.
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
+bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
+  return input[i] == kIt;
+}
+
 // The position of the noun that is the answer, and of the adjective, which comes last.
 void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
@@ -140,6 +144,7 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = chance,
+          .knowable = knowable,
           .relevant = relevant,
           .kinds = {"referent", "adjective"},
           .other_kinds = 1,

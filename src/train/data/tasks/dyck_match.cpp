@@ -69,12 +69,20 @@ double distinct_inputs(const TaskConfig& config) {
   return count;
 }
 
-// The position of the opening bracket.
+// Returns the position of the opening bracket of a closing one, -1 if there is none.
+std::int32_t opening_of(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t closing) {
+  auto i = static_cast<std::int32_t>(closing) - 1;
+  for (int open = 1; i >= 0; --i)
+    if ((open += input[static_cast<std::size_t>(i)] == config.symbols ? 1 : -1) == 0) break;
+  return i;
+}
+
+bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
+  return input[i] == config.symbols && opening_of(config, input, i) >= 0;
+}
+
 void relevant(const TaskConfig& config, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
-  if (example.target[i] == kIgnore) return;
-  std::size_t j = i;
-  for (int open = 1; open > 0;) open += example.input[--j] == config.symbols ? 1 : -1;
-  keys.push_back({static_cast<std::int32_t>(j)});
+  if (example.target[i] != kIgnore) keys.push_back({opening_of(config, example.input, i)});
 }
 
 // The opening brackets before the answer.
@@ -106,6 +114,7 @@ Task task() {
           .sample = sample,
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
+          .knowable = knowable,
           .relevant = relevant,
           .kinds = {"opening bracket"},
           .candidates = candidates,

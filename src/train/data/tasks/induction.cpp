@@ -42,7 +42,7 @@ double floor(const TaskConfig& config) {
 }
 
 // Returns the length of the two rounds at the end of the input: the largest one possible.
-std::size_t find_period(const std::vector<std::int32_t>& input) {
+std::size_t find_period(std::span<const std::int32_t> input) {
   const std::size_t n = input.size();
   std::size_t period = (n + 1) / 2;
   while (!std::equal(input.end() - static_cast<std::ptrdiff_t>(period) + 1, input.end(),
@@ -58,10 +58,12 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
   if (i + period > example.input.size()) keys.push_back({static_cast<std::int32_t>(i - period + 1)});
 }
 
-// The first answer of the second round follows if all rounds have one length.
-bool knowable(const TaskConfig& config, const Example& example, std::size_t i) {
-  const std::size_t known = find_period(example.input) - (config.shortest() < config.length ? 1 : 0);
-  return i + known >= example.input.size();
+// The first answer of the second round follows if all rounds have one length. A round of one token is none, unless the
+// task has such.
+bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
+  const std::size_t period = find_period(input);
+  if (static_cast<std::int64_t>(period) < std::min<std::int64_t>(config.shortest(), 2)) return false;
+  return i + period - (config.shortest() < config.length ? 1 : 0) >= input.size();
 }
 
 }  // namespace

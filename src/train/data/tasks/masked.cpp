@@ -119,6 +119,10 @@ double floor(const TaskConfig& config) {
   return entropy;
 }
 
+bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
+  return input[i] == config.symbols;
+}
+
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
   const auto masked = static_cast<std::int32_t>(i);
@@ -147,6 +151,7 @@ Task task() {
           .distinct_inputs = distinct_inputs,
           .chance = one_in_symbols,
           .floor = floor,
+          .knowable = knowable,
           .special = {"[MASK]"},
           .relevant = relevant,
           .kinds = {"left neighbor", "right neighbor"},

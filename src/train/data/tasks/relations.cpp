@@ -160,6 +160,11 @@ double distinct_inputs(const TaskConfig&) {
 
 double chance(const TaskConfig&) { return 1 / static_cast<double>(std::ssize(kNouns) * kOthers); }
 
+// At verbs.
+bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
+  return input[i] >= kFirstVerb && input[i] < kFirstVerb + std::ssize(kVerbs);
+}
+
 // The positions of both nouns, each of which occurs once in the sentence.
 void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vector<Relevant>& keys) {
   if (example.target[i] == kIgnore) return;
@@ -198,6 +203,7 @@ Task task() {
       .sample = sample,
       .distinct_inputs = distinct_inputs,
       .chance = chance,
+      .knowable = knowable,
       .relevant = relevant,
       .kinds = {"agent", "patient"},
       .candidates = candidates,

@@ -31,10 +31,16 @@ test("the user's own input comes first", async () => {
   const e = await page.evaluate(() => example());
   assert.ok(e.own && e.tokens.length === 5);
   assert.deepEqual(await chips(page, "queries"), e.tokens);
-  assert.match(await page.locator(".result").textContent(), /^Your input\. Below each query/);
+  assert.match(
+    await page.locator(".result").textContent(),
+    /^Your input\. Below each query: the prediction at that position; in parentheses: there is no answer\.$/,
+  );
+  const shown = e.predictions.map((token, i) => ([0, 4].includes(i) ? `(${token})` : token));
+  assert.equal(await page.locator('.prediction[title="not to be known: there is no answer"]').count(), 2);
+  assert.ok([1, 2, 3].includes(await page.evaluate(() => state.query)));
   const first = await page.locator(".lead").first().textContent();
-  assert.equal(first, `Your input ${e.tokens.join(" ")} → ${e.predictions.join(" ")} `);
-  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .prediction').allTextContents(), e.predictions);
+  assert.equal(first, `Your input ${e.tokens.join(" ")} → ${shown.join(" ")} `);
+  assert.deepEqual(await page.locator('.strip[aria-label="queries"] .prediction').allTextContents(), shown);
   assert.deepEqual(await page.locator('[data-choice="example"] option').allTextContents(), [
     "your input",
     "1 of 3",

@@ -337,6 +337,8 @@ int main(int, char** argv) {
   report.tokens = letters;
   ForwardTrace own = example(shorter, 7);
   own.targets.clear();
+  own.guessed = {1, 0, 0, 0, 1};
+  own.guessed_reason = "there is no answer";
   write(directory / "own.html", thimble::html_page(report, &own));
   write(directory / "characters.txt", thimble::escape_controls(all_characters()));
 }
