@@ -35,11 +35,11 @@ std::vector<double> time_steps(Trainer& trainer, std::int64_t steps, ProgressCou
 // Measures messages to all ranks at once: their latency with a byte each, and the rate at which as many bytes as
 // the model has leave a rank.
 void time_messages(const Trainer& trainer, Ranks& ranks, Benchmark& result) {
-  constexpr int kRounds = 21;
+  constexpr int kMessages = 21;
   const auto median_seconds = [&](std::size_t bytes) {
     std::vector<char> values(bytes);
     std::vector<double> seconds;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kMessages; ++round) {
       const Stopwatch timer;
       ranks.all_gather(std::span(values));
       seconds.push_back(timer.seconds());
@@ -54,7 +54,34 @@ void time_messages(const Trainer& trainer, Ranks& ranks, Benchmark& result) {
   result.bandwidth_mb_per_s = 1e-6 * sent / std::max(1e-9, median_seconds(bytes) - small);
 }
 
-// Times steps of all ranks and, alone on rank 0, of one process.
+// Returns the rate per second of f(part), which returns an amount, on all threads.
+double rate(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
+  std::vector<double> amounts(static_cast<std::size_t>(trainer.threads()));
+  const Stopwatch timer;
+  trainer.run(trainer.threads(),
+              [&](std::int64_t part, int) { amounts[static_cast<std::size_t>(part)] = f(part); });
+  return std::reduce(amounts.begin(), amounts.end()) / timer.seconds();
+}
+
+constexpr int kRounds = 5;
+
+// Returns the best of several rounds.
+double best_rate(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
+  double best = 0;
+  for (int round = 0; round < kRounds; ++round) best = std::max(best, rate(trainer, f));
+  return best;
+}
+
+double fma_flops(Trainer& trainer) {
+  return rate(trainer, [](std::int64_t) {
+    constexpr std::int64_t kRepetitions = 2'000'000;
+    Real result = 1;
+    return kernels::multiply_adds(kRepetitions, result);
+  });
+}
+
+// Times steps of all ranks, with the rate of multiply-adds between them, since a processor that others use or that is warm is
+// slower; and, alone on rank 0, steps of one process.
 void time_ranks(const OpenConfig& config, std::int64_t steps, Trainer& trainer, Ranks& ranks,
                 ProgressCounter& progress, Benchmark& result) {
   result.ranks = ranks.size();
@@ -64,6 +91,8 @@ void time_ranks(const OpenConfig& config, std::int64_t steps, Trainer& trainer, 
   for (std::int64_t i = 0; i < steps; ++i) {
     ms.push_back(time_steps(trainer, 1, progress).front());
     waits.push_back(1e3 * (ranks.traffic().wait_seconds - waited));
+    if (i % std::max<std::int64_t>(1, steps / kRounds) == 0)
+      result.fma_gflops = std::max(result.fma_gflops, 1e-9 * fma_flops(trainer));
     waited = ranks.traffic().wait_seconds;
   }
   result.step_ms = spread(ms);
@@ -84,28 +113,6 @@ void time_ranks(const OpenConfig& config, std::int64_t steps, Trainer& trainer, 
     result.efficiency = result.one_rank_ms / (ranks.size() * result.step_ms.median);
   }
   ranks.any(false);
-}
-
-// Returns the best rate per second of several rounds of f(part), which returns an amount, on all threads.
-double best_rate(Trainer& trainer, const std::function<double(std::int64_t)>& f) {
-  constexpr int kRounds = 5;
-  double best = 0;
-  std::vector<double> amounts(static_cast<std::size_t>(trainer.threads()));
-  for (int round = 0; round < kRounds; ++round) {
-    const Stopwatch timer;
-    trainer.run(trainer.threads(),
-                [&](std::int64_t part, int) { amounts[static_cast<std::size_t>(part)] = f(part); });
-    best = std::max(best, std::reduce(amounts.begin(), amounts.end()) / timer.seconds());
-  }
-  return best;
-}
-
-double fma_flops(Trainer& trainer) {
-  return best_rate(trainer, [](std::int64_t) {
-    constexpr std::int64_t kRepetitions = 2'000'000;
-    Real result = 1;
-    return kernels::multiply_adds(kRepetitions, result);
-  });
 }
 
 // Returns FLOP per second of a matrix product in OpenBLAS, with a share of the rows for each thread.
@@ -136,9 +143,8 @@ double memory_bandwidth(Trainer& trainer) {
 
 // Returns the tokens per second that the model draws, ends of documents included.
 double generation_rate(const Trainer& trainer) {
-  constexpr std::uint64_t kRounds = 5;
   std::vector<double> rates;
-  for (std::uint64_t round = 0; round < kRounds; ++round) {
+  for (std::uint64_t round = 0; round < std::uint64_t{kRounds}; ++round) {
     const Stopwatch timer;
     std::size_t tokens = 0;
     for (const Hypothesis& text : draw_texts(trainer.model(), trainer.dataset(), round))
@@ -211,9 +217,9 @@ Benchmark run_benchmark<Real>(const OpenConfig& config, std::int64_t warmup, std
   result.profiled_ms = trainer.threads() * spread(time_steps(trainer, profiled, progress)).mean;
   const Trainer::StepProfile profile = trainer.profile();
   if (trainer.dataset().task().predicts_next) result.tokens_per_s = generation_rate(trainer);
-  result.fma_gflops = 1e-9 * fma_flops(trainer);
   result.memory_gb_per_s = 1e-9 * memory_bandwidth(trainer);
-  if (kernels::has_openblas()) result.blas_gflops = 1e-9 * blas_flops(trainer);
+  result.blas_kernel = kernels::blas_kernel();
+  if (!result.blas_kernel.empty()) result.blas_gflops = 1e-9 * blas_flops(trainer);
   add_profile(cost, profile, profiled, result);
   return result;
 }

@@ -18,10 +18,11 @@ struct Benchmark {
   double step_deviation_ms = 0;  // from the median, the median
   double sequences_per_s = 0;    // at the median step
   double gflops = 0;             // GFLOP per second of the median step in matrix products, see StepCost
-  double fma_gflops = 0;         // of multiply-adds on registers alone, on the same threads
-  double blas_gflops = 0;        // of a 2048 x 2048 x 2048 product by OpenBLAS; 0 without it
-  double memory_gb_per_s = 0;    // of copying beyond the caches, read and written
-  double peak_mib = 0;           // of the process, before that product
+  double fma_gflops = 0;       // of multiply-adds on registers alone, on the same threads, between the steps
+  double blas_gflops = 0;      // of a 2048 x 2048 x 2048 product by OpenBLAS; 0 without it
+  std::string blas_kernel;     // that OpenBLAS has chosen
+  double memory_gb_per_s = 0;  // of copying beyond the caches, read and written
+  double peak_mib = 0;         // of the process, before that product
   int threads = 0;
   double tokens_per_s = 0;  // drawn by a model of task text, see draw_texts(); 0: another task
 

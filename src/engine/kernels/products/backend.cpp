@@ -20,7 +20,7 @@ blasint size(std::int64_t n) { return static_cast<blasint>(n); }
 
 }  // namespace
 
-bool has_openblas() { return true; }
+std::string_view blas_kernel() { return openblas_get_corename(); }
 
 void blas_gemm(MatrixView c, ConstMatrixView a, Op op_a, ConstMatrixView b, Op op_b, Real alpha, Real beta) {
   static const bool one_thread = (openblas_set_num_threads(1), true);

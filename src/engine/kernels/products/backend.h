@@ -19,8 +19,8 @@ bool uses_openblas();
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-// Returns whether this program has OpenBLAS.
-bool has_openblas();
+// Returns the name of the kernel that OpenBLAS has chosen, such as Haswell; "" in a program without OpenBLAS.
+std::string_view blas_kernel();
 
 // Computes c = alpha op(a) op(b) + beta c by OpenBLAS on the calling thread, for matching sizes. beta = 0
 // overwrites c, NaN included. Throws Error without OpenBLAS.

@@ -7,7 +7,7 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels {
 
-bool has_openblas() { return false; }
+std::string_view blas_kernel() { return ""; }
 
 void blas_gemm(MatrixView, ConstMatrixView, Op, ConstMatrixView, Op, Real, Real) {
   throw Error("blas_gemm: this program was built without OpenBLAS");

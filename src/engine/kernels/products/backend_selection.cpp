@@ -35,7 +35,7 @@ bool selects_openblas() {
                        "THIMBLE_TARGET {}: choose avx2, sse4 or baseline, or leave it out", target);
   require<ConfigError>(gemm.empty() || gemm == "openblas",
                        "THIMBLE_GEMM {}: choose openblas, or leave it out", gemm);
-  require<ConfigError>(gemm.empty() || kernels::has_openblas(),
+  require<ConfigError>(gemm.empty() || !kernels::blas_kernel().empty(),
                        "THIMBLE_GEMM {}: this program was built without OpenBLAS; leave it out", gemm);
   return gemm == "openblas";
 }

@@ -141,8 +141,8 @@ int run(const BenchArguments& arguments) {
     print_out("FMA peak    {:.1f} GFLOP/s on {}; the step reaches {:.2f} of it\n", b.fma_gflops,
               counted(b.threads, "thread"), b.gflops / b.fma_gflops);
     if (b.blas_gflops > 0)
-      print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS; the step reaches {:.2f} of it\n", gemm, b.blas_gflops,
-                b.gflops / b.blas_gflops);
+      print_out("{:<12}{:.1f} GFLOP/s by OpenBLAS ({}); the step reaches {:.2f} of it\n", gemm, b.blas_gflops,
+                b.blas_kernel, b.gflops / b.blas_gflops);
     print_out("bandwidth   {:.1f} GB/s of memory, copying beyond the caches\n", b.memory_gb_per_s);
     print_out("memory      {:.1f} MiB at the peak\n\n", b.peak_mib);
     print_out("{:<24}{:>12}{:>8}\n", "phase", "thread ms", "%");
@@ -179,6 +179,7 @@ int run(const BenchArguments& arguments) {
   if (b.tokens_per_s > 0) result["generated_tokens_per_s"] = b.tokens_per_s;
   if (b.blas_gflops > 0) {
     result["sgemm_gflops"] = b.blas_gflops;
+    result["openblas_kernel"] = b.blas_kernel;
     result["share_of_sgemm"] = b.gflops / b.blas_gflops;
   }
   if (b.ranks > 1) {
