@@ -8,7 +8,7 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _server
 from ._arguments import Path, Texts
@@ -107,12 +107,12 @@ class Model(contextlib.AbstractContextManager["Model"]):
 
     def __call__(self, x: Any, *, replace: Any = None) -> Any:
         """The logits (B, T, V), or (B, V) of a model with one output for each sequence."""
-        return self._forward(self._batch(x), ["logits"], replace)["logits"]
+        return self._forward(x, ["logits"], replace)["logits"]
 
     def run_with_cache(self, x: Any, names: Texts = "*", *, replace: Any = None) -> Tuple[Any, Cache]:
         """The logits, and the arrays of sites; * in a name stands for any characters."""
         wanted = _texts(names) or list(names)
-        out = self._forward(self._batch(x), [*wanted, "logits"], replace)
+        out = self._forward(x, [*wanted, "logits"], replace)
         asked = any(fnmatch.fnmatchcase("logits", name) for name in wanted)
         return out["logits"], Cache({name: x for name, x in out.items() if asked or name != "logits"}, self)
 
@@ -125,14 +125,14 @@ class Model(contextlib.AbstractContextManager["Model"]):
         """The mean loss over all labels, and its derivatives by the values of sites and parameters. With a cotangent, an
         array of the logits' shape, their product with it takes the place of the loss. A replaced value is a leaf: its
         derivative is that by the value that was put there."""
-        wanted, whole = _texts(names) or list(names), {"gradient." + one["name"] for one in self.parameters}
+        wanted = _texts(names) or list(names)
         if cotangent is None:
-            out = self._forward(self._labelled(x, targets), ["loss"], replace, True, {"gradients": wanted}, {}, whole)
+            out = self._forward(self._labelled(x, targets), ["loss"], replace, True, {"gradients": wanted})
             value = np.nanmean(out.pop("loss"))
         else:
             cotangent = _floats(cotangent)
             request = {"gradients": wanted, "cotangent": "cotangent"}
-            out = self._forward(self._batch(x), ["logits"], replace, False, request, {"cotangent": cotangent}, whole)
+            out = self._forward(self._batch(x), ["logits"], replace, False, request, {"cotangent": cotangent})
             value = np.nansum(out.pop("logits") * cotangent)
         return float(value), {name[len("gradient."):]: array for name, array in out.items()}
 
@@ -287,14 +287,15 @@ class Model(contextlib.AbstractContextManager["Model"]):
                              "labels, an array of ids with -1 where there is none; or give what data() returns")
         return batch
 
-    def _forward(self, batch: Tokens, names: Sequence[str], replace: Any, labels: bool = False,
-                 keys: Mapping[str, Any] = {}, more: Mapping[str, Any] = {}, whole: Collection[str] = ()) -> Dict[str, Any]:
-        arrays = {**batch._arrays(labels), **more}
+    def _forward(self, x: Any, names: Sequence[str], replace: Any, labels: bool = False,
+                 keys: Mapping[str, Any] = {}, more: Mapping[str, Any] = {}) -> Dict[str, Any]:
         request: Dict[str, Any] = {"do": "forward", "return": names, **keys}
-        if replace:
-            pairs = replace.items() if isinstance(replace, Mapping) else replace
-            request["replace"] = [self._replacement(i, site, value, arrays) for i, (site, value) in enumerate(pairs)]
-        return self._server.ask(request, arrays, whole)[1]
+        if not replace and (texts := _texts(x)):
+            return self._server.ask({**request, "texts": texts})[1]
+        arrays = {**self._batch(x)._arrays(labels), **more}
+        pairs = replace.items() if isinstance(replace, Mapping) else replace or ()
+        request["replace"] = [self._replacement(i, site, value, arrays) for i, (site, value) in enumerate(pairs)]
+        return self._server.ask(request, arrays)[1]
 
     def _replacement(self, i: int, site: str, value: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
         """A replacement, whose arrays are added to those of the request."""

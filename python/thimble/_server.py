@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import weakref
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import _program
 
@@ -50,7 +50,7 @@ class _Process:
             with contextlib.suppress(OSError):
                 fcntl.fcntl(stream, _SET_SIZE, 1 << 20)  # large arrays are twice as fast
 
-    def ask(self, request: Any, arrays: Mapping[str, Any], whole: Collection[str]) -> Reply:
+    def ask(self, request: Any, arrays: Mapping[str, Any]) -> Reply:
         """See Server.ask. Raises EOFError or BrokenPipeError when the process ends."""
         self.send(request, arrays)
         out: Dict[str, Any] = {}
@@ -58,11 +58,11 @@ class _Process:
             text = self._take(int.from_bytes(self._take(8), "little"))
             _, reply, entries = self.seen if text == self.seen[0] else self._parse(text)
             first, last = reply.get("rows", (0, 0))
-            for name, code, shape in entries:
-                in_parts = "rows" in reply and name not in whole
+            parts = len(entries) - reply["whole"] if "rows" in reply else 0  # arrays of these rows; others are of all
+            for i, (name, code, shape) in enumerate(entries):
                 if name not in out:
-                    out[name] = np.empty((len(arrays["ids"]), *shape[1:]) if in_parts else shape, code)
-                self._fill(_bytes(out[name][first:last] if in_parts else out[name]))
+                    out[name] = np.empty((reply["sequences"], *shape[1:]) if i < parts else shape, code)
+                self._fill(_bytes(out[name][first:last] if i < parts else out[name]))
             if reply.get("last", True):
                 return reply, out
 
@@ -137,12 +137,11 @@ class Server:
         self._description: Dict[str, Any] = {}
         _servers.add(self)
 
-    def ask(self, request: Any, arrays: Mapping[str, Any] = {}, whole: Collection[str] = ()) -> Reply:
-        """The reply and its arrays, of which those not in `whole` come a few rows at a time. Raises InputError for a request
-        that is refused, ThimbleError if the process dies. Any other exception, such as KeyboardInterrupt, ends the
-        process."""
+    def ask(self, request: Any, arrays: Mapping[str, Any] = {}) -> Reply:
+        """The reply and its arrays. Raises InputError for a request that is refused, ThimbleError if the process dies. Any
+        other exception, such as KeyboardInterrupt, ends the process."""
         with self.lock:
-            return self._exchange(self._process or self._open(), request, arrays, whole)
+            return self._exchange(self._process or self._open(), request, arrays)
 
     @property
     def description(self) -> Dict[str, Any]:
@@ -153,16 +152,16 @@ class Server:
 
     def _open(self) -> _Process:
         process = _Process(self.arguments)
-        description = self._exchange(process, {"do": "describe"}, {}, ())[0]
+        description = self._exchange(process, {"do": "describe"}, {})[0]
         if description["weights"] is not None:
             description["weights"] = os.path.abspath(description["weights"])
         self._description, self._process = description, process
         _program.warn(process.lines())
         return process
 
-    def _exchange(self, process: _Process, request: Any, arrays: Mapping[str, Any], whole: Collection[str]) -> Reply:
+    def _exchange(self, process: _Process, request: Any, arrays: Mapping[str, Any]) -> Reply:
         try:
-            reply, out = process.ask(request, arrays, whole)
+            reply, out = process.ask(request, arrays)
         except (BrokenPipeError, EOFError):
             self._process = None
             raise _program.failure(*process.end(patience=2), process.command) from None

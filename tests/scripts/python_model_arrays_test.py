@@ -176,6 +176,26 @@ def test_texts_and_ids_round_trip(models):
     assert pair.labels[1].tolist()[-1] == -1 and pair.source_lengths.tolist() == [3, 2]
 
 
+def test_texts_of_a_request_are_those_of_their_ids(models):
+    for kind, texts, targets in (("reverse", ["3 1 4 1 5", "9 2"], ["5 1 4 1 3", "2 9"]), ("text", ["anna", "bo"], [])):
+        model = models[kind]
+        ids = model.tokens(texts, targets or None)
+        request = {"do": "forward", "return": ["logits", "loss"], "texts": texts, "targets": targets}
+        reply, arrays = model._server.ask(request)
+        assert reply["sequences"] == 2 and reply["whole"] == 0
+        assert numpy.array_equal(arrays["logits"], model(ids), equal_nan=True)
+        assert numpy.array_equal(arrays["loss"], model.loss(ids), equal_nan=True)
+        asked = []
+        ask, model._server.ask = model._server.ask, lambda *a: asked.append(a[0]["do"]) or ask(*a)
+        try:
+            assert numpy.array_equal(model(texts), arrays["logits"], equal_nan=True)
+        finally:
+            del model._server.ask
+        assert asked == ["forward"]  # one way to and fro
+    with pytest.raises(thimble.InputError, match="there is no token x"):
+        models["reverse"](["3 1", "x"])
+
+
 def test_the_place_of_data(models):
     model = models["text"]
     lines = (source / "configs/data/names.txt").read_text().split("\n")

@@ -41,11 +41,12 @@ struct ArrayRequest {
 };
 
 // Arrays of sequences `first` to `last` - 1, in the order that was asked for: sites, "loss", and "gradient." before names.
-// Beyond a sequence's length they are NaN, gradients 0.
+// Beyond a sequence's length they are NaN, gradients 0. The last `whole` arrays, gradients of parameters, are of all sequences.
 struct ArrayReply {
   std::int64_t first, last;
   bool is_last;
   std::vector<NamedBytes> arrays;
+  std::size_t whole = 0;
 };
 
 // A model that is asked for arrays.

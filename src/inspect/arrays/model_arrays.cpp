@@ -157,6 +157,7 @@ class Arrays : public ModelArrays {
     if (plan.loss)
       out.arrays.push_back({"loss", DType::f64, part.losses_shape, std::as_bytes(std::span(part.losses))});
     const auto& entries = evaluator_.model().parameters().entries();
+    out.whole = is_last ? plan.parameters.size() : 0;
     for (const std::size_t p : is_last ? plan.parameters : std::vector<std::size_t>())
       out.arrays.push_back({"gradient." + entries[p].name, kType, entries[p].shape,
                             std::as_bytes(sum.subspan(entries[p].offset, entries[p].size()))});

@@ -136,7 +136,7 @@ class Server {
         {"tokens", {"texts", "targets"}},
         {"texts", {}},
         {"data", {"split", "first", "count", "indices"}},
-        {"forward", {"return", "replace", "gradients", "cotangent"}},
+        {"forward", {"texts", "targets", "return", "replace", "gradients", "cotangent"}},
         {"close", {}}};
     const auto known = kRequests.find(what);
     if (known == kRequests.end()) {
@@ -147,9 +147,7 @@ class Server {
     }
     check_keys(request, known->second, what);
     if (what == "describe") describe();
-    if (what == "tokens")
-      reply_batch(batch_of_texts(model_, data_, texts(request, "texts"), texts(request, "targets")),
-                  Json::object());
+    if (what == "tokens") reply_batch(of_texts(request), Json::object());
     if (what == "texts") reply_texts(file);
     if (what == "data") reply_data(request);
     if (what == "forward") forward(request, file);
@@ -193,6 +191,10 @@ class Server {
 
   static std::vector<std::string> texts(const SortedJson& request, const char* key) {
     return take(request, key, std::vector<std::string>());
+  }
+
+  Batch of_texts(const SortedJson& request) const {
+    return batch_of_texts(model_, data_, texts(request, "texts"), texts(request, "targets"));
   }
 
   void describe() const {
@@ -312,7 +314,9 @@ class Server {
   }
 
   void forward(const SortedJson& request, const SafetensorsFile& file) const {
-    ArrayRequest wanted{.batch = read_batch(file), .sites = texts(request, "return"), .arrays = &file};
+    ArrayRequest wanted{.batch = request.contains("texts") ? of_texts(request) : read_batch(file),
+                        .sites = texts(request, "return"),
+                        .arrays = &file};
     if (!request.contains("return")) wanted.sites = {"logits"};
     wanted.loss = std::erase(wanted.sites, "loss") > 0;
     wanted.gradients = texts(request, "gradients");
@@ -328,7 +332,11 @@ class Server {
       check_keys(one, {"site", "values", "mean", "mask", "heads", "positions"}, "replace");
     }
     arrays_->forward(wanted, [&](const ArrayReply& part) {
-      reply({{"rows", {part.first, part.last}}, {"last", part.is_last}}, part.arrays);
+      reply({{"sequences", wanted.batch.sequences},
+             {"rows", {part.first, part.last}},
+             {"last", part.is_last},
+             {"whole", part.whole}},
+            part.arrays);
     });
   }
 
