@@ -87,9 +87,9 @@ class Arrays : public ModelArrays {
     const auto threads = static_cast<std::int64_t>(evaluator_.threads());
     std::vector<AlignedVector<Real>> gradients(static_cast<std::size_t>(plan.trains ? threads : 0));
     AlignedVector<Real> sum(plan.parameters.empty() ? 0 : store.size());
+    std::vector<Part> parts;  // their memory serves again
     for (std::int64_t start = 0; start < all; start += threads * size) {
-      const std::int64_t chunks = std::min(threads, (all - start + size - 1) / size);
-      std::vector<Part> parts(static_cast<std::size_t>(chunks));
+      parts.resize(static_cast<std::size_t>(std::min(threads, (all - start + size - 1) / size)));
       evaluator_.each(
           parts.size(),
           [&](std::size_t i, Tape& tape) {
@@ -99,7 +99,7 @@ class Arrays : public ModelArrays {
               gradients[i].assign(store.size(), Real{0});
               tape.bind(store, gradients[i], &evaluator_.packed_weights());
             }
-            parts[i] = run(plan, rows_of(batch, first, count), first, tape);
+            parts[i] = run(plan, rows_of(batch, first, count), first, tape, std::move(parts[i].values));
           },
           plan.trains ? Tape::Mode::training : Tape::Mode::inference);
       for (std::size_t i = 0; i < parts.size() && !sum.empty(); ++i)
@@ -109,8 +109,9 @@ class Arrays : public ModelArrays {
   }
 
  private:
-  Part run(const Plan& plan, const Batch& batch, std::int64_t first, Tape& tape) const {
-    SiteHooks hooks(plan, first, batch);
+  Part run(const Plan& plan, const Batch& batch, std::int64_t first, Tape& tape,
+           std::vector<std::vector<Real>> memory) const {
+    SiteHooks hooks(plan, first, batch, std::move(memory));
     const Var z = evaluator_.model()(tape, model_input(batch), {.hooks = &hooks});
     const MatrixView logits = z.value();
     Part part{.first = first, .last = first + batch.sequences};

@@ -31,13 +31,16 @@ struct Plan {
   std::int64_t labels = 0;  // in all of the batch
 };
 
-// Hooks of a pass over sequences from `first` on.
+// Hooks of a pass over sequences from `first` on. The vectors of `memory` serve again, since fresh pages cost more than the
+// copies that they are for.
 class SiteHooks : public Hooks {
  public:
-  SiteHooks(const Plan& plan, std::int64_t first, const Batch& batch)
+  SiteHooks(const Plan& plan, std::int64_t first, const Batch& batch, std::vector<std::vector<Real>> memory)
       : plan_(plan), first_(first), batch_(batch) {
-    for (const ArraySite* site : plan.sites)
+    for (const ArraySite* site : plan.sites) {
+      if (const std::size_t i = values.size(); i < memory.size()) values[site] = std::move(memory[i]);
       values[site].assign(static_cast<std::size_t>(cells(*site).elements()), Real{0});
+    }
   }
 
   Cells cells(const ArraySite& site) const {
