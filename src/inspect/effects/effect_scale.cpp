@@ -149,7 +149,7 @@ std::optional<bool> is_at_chance(const EffectScale& scale, const EvalResult& bas
   const bool more_right = baseline.accuracy > scale.untrained_accuracy.mean + usual_luck,
              less_loss = baseline.loss < scale.untrained_loss.mean - usual_fall;
   const BoundedChange &right = scale.above_chance.accuracy, &loss = scale.above_chance.capped_loss;
-  if (!scale.has_smallest()) return std::nullopt;
+  if (!scale.has_smallest() || baseline.labels == 0) return std::nullopt;
   if (!more_right && !less_loss) return true;
   if (more_right && right.interval.low > 0 && right.mean >= scale.smallest_accuracy) return false;
   if (less_loss && loss.interval.high < 0 && -loss.mean >= scale.smallest_loss) return false;

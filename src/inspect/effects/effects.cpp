@@ -42,15 +42,15 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
     labels.push_back(static_cast<double>(before[i].labeled));
   }
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  const MeanChange loss =
-      before.empty() ? MeanChange{kUnknown, {kUnknown, kUnknown}} : mean_change(losses, labels);
+  const double all = std::accumulate(labels.begin(), labels.end(), 0.0);
+  const MeanChange loss = all > 0 ? mean_change(losses, labels) : MeanChange{kUnknown, {kUnknown, kUnknown}};
   const auto [accuracy, capped] = bounded_changes(before, after, bounds);
   return {loss.mean,
           loss.interval,
           {accuracy.mean(), accuracy.interval(), accuracy.p()},
           {capped.mean(), capped.interval(), capped.p()},
           std::ssize(before),
-          std::llround(std::accumulate(labels.begin(), labels.end(), 0.0)),
+          std::llround(all),
           knowable > 0 ? static_cast<double>(known) / static_cast<double>(knowable) : 0,
           knowable};
 }

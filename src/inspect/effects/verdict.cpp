@@ -131,12 +131,17 @@ std::vector<HeadVerdict> judge(std::span<const HeadEffects> heads, const EffectS
     for (const JointEffect& pair : joint.cancelling)
       if (has(pair.heads, head))
         verdict.names.push_back(head_name(layers, pair.heads[pair.heads[0] == head ? 1 : 0]));
-    const Backup* backup = nullptr;
-    const auto group = std::ranges::find_if(joint.groups, [&](const JointEffect& set) {
+    const Backup* backup = nullptr;  // with the heads without which it is worth most
+    const JointEffect* group = nullptr;
+    const auto worth = [&](const Backup& one) {
+      return cost_in_smallest(one.worth.capped_loss.mean, one.worth.accuracy.mean, scale);
+    };
+    for (const JointEffect& set : joint.groups) {
       const auto found = std::ranges::find(set.backups, head, &Backup::head);
-      if (found != set.backups.end()) backup = &*found;
-      return backup != nullptr;
-    });
+      if (found == set.backups.end() || (backup != nullptr && worth(*found) <= worth(*backup))) continue;
+      backup = &*found;
+      group = &set;
+    }
     if (backup == nullptr) continue;
     verdict.verdict = Verdict::backup;
     verdict.in_loss = backup->in_loss;

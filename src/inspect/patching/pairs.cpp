@@ -54,7 +54,8 @@ std::string obstacle(const Batch& clean, const Batch& corrupted) {
                    corrupted.lengths);
   if (clean.rows != corrupted.rows)
     return "the inputs have labels at different positions; choose two with the same";
-  return "";
+  const bool same = clean.tokens == corrupted.tokens && clean.sources == corrupted.sources;
+  return same ? "the inputs are the same; change a token of one" : "";
 }
 
 std::vector<ExamplePair> examples_of(const Evaluator& evaluator, std::span<const InputPair> pairs) {

@@ -133,6 +133,7 @@ Json knowable_json(const InspectReport& report) {
 }  // namespace
 
 Json to_json(const InspectReport& report) {
+  const auto of_labels = [&](double x) { return report.baseline.labels > 0 ? Json(x) : Json(); };
   Json json = {{"task", report.config.task.name},
                {"split", report.hypotheses.empty() ? split_name(Split::test) : report.hypotheses},
                {"sequences", report.baseline.sequences},
@@ -141,9 +142,9 @@ Json to_json(const InspectReport& report) {
                {"model", model_json(report.config)},
                {"weights_hash", report.weights_hash},
                {"baseline",
-                {{"loss", report.baseline.loss},
-                 {"accuracy", report.baseline.accuracy},
-                 {"sequence_accuracy", report.baseline.sequence_accuracy},
+                {{"loss", of_labels(report.baseline.loss)},
+                 {"accuracy", of_labels(report.baseline.accuracy)},
+                 {"sequence_accuracy", of_labels(report.baseline.sequence_accuracy)},
                  {"sequences", report.baseline.sequences},
                  {"labels", report.baseline.labels},
                  {"knowable", knowable_json(report)}}},

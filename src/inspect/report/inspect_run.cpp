@@ -64,7 +64,17 @@ void test_hypotheses(Evaluator& evaluator, std::span<const HeadVerdict> verdicts
   std::vector<Effect> zero;
   for (const HeadEffects& head : effects.heads) zero.push_back(head.zero);
   std::vector<std::vector<HypothesisTest>> tests = judge_hypotheses(patterns, cells, verdicts, zero);
-  for (std::size_t i = 0; i < tests.size(); ++i) report.heads[i].hypotheses = std::move(tests[i]);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    HeadReport& head = report.heads[i];
+    head.hypotheses = std::move(tests[i]);
+    const auto kept = [](const HypothesisTest& test) {
+      return test.answer == Confirmed::yes ? test.cells->kept() : 0;
+    };
+    const auto best = std::ranges::max_element(head.hypotheses, {}, kept);
+    if (kept(*best) <= 0) continue;
+    head.cells = best->cells;  // what is confirmed names the head
+    head.label = label_head(head.scores, zero[i], verdicts[i], head.cells);
+  }
 }
 
 }  // namespace

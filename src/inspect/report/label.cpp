@@ -123,7 +123,7 @@ Label make_label(std::span<const HeadScore> scores, const Effect& zero, const He
                  const std::optional<CellEffect>& cells) {
   if (effects.verdict == Verdict::at_chance)
     return {"", Verdict::at_chance, "no label: the model is no better than chance"};
-  if (const FoundPattern found = pattern_of(scores); !found.name.empty())
+  if (const FoundPattern found = cells ? cells->pattern : pattern_of(scores); !found.name.empty())
     return pattern_label(found, zero, effects, cells);
   if (const FoundPattern found = find_pattern(scores, 1); !found.name.empty()) {
     return {"", Verdict::not_enough,

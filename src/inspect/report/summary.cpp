@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "thimble/train/task.h"
+
 namespace thimble {
 
 namespace {
@@ -23,7 +25,12 @@ std::string action(const FoundPattern& pattern) {
       {"induction", "looks at what followed the same token before"},
       {"task_target", "looks at what the answer depends on"},
       {"entropy", "looks at all positions alike"}};
-  if (!pattern.kind.empty()) return fmt::format("looks at the {}", pattern.kind);
+  if (!pattern.kind.empty()) {
+    const bool is_noun = std::ranges::any_of(task_names(), [&](std::string_view task) {
+      return std::ranges::count(find_task(task).kinds, pattern.kind) > 0;
+    });
+    return fmt::format("looks at {}{}{}", is_noun ? "the " : "\"", pattern.kind, is_noun ? "" : "\"");
+  }
   if (pattern.score == "absolute_position") return fmt::format("looks at position {}", *pattern.at);
   if (pattern.score == "offset")
     return fmt::format("looks {} {} {}", std::abs(*pattern.at),
@@ -73,10 +80,11 @@ std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
     case Verdict::minor:
       return "without it little changes, perhaps nothing of interest";
     case Verdict::backup:
-      return fmt::format("needed only where {} {} missing", fmt::join(effects.names, " and "),
+      return fmt::format("needed where {} {} missing", fmt::join(effects.names, " and "),
                          effects.names.size() == 1 ? "is" : "are");
     case Verdict::not_enough:
-      return "whether it is needed takes more sequences to say";
+      return zero.labels > 0 ? "whether it is needed takes more sequences to say"
+                             : "what it is needed for takes answers to say";
     case Verdict::at_chance:
       return "the model is no better than chance";
     case Verdict::unused:
@@ -93,7 +101,11 @@ std::string summarize(std::span<const HeadScore> scores, const Effect& zero, con
   const FoundPattern pattern = cells ? cells->pattern : pattern_of(scores);
   std::string effect = loss_text(zero, effects);
   if (effects.verdict == Verdict::at_chance || effects.verdict == Verdict::unused) return effect;
-  if (pattern.name.empty()) return "follows no known pattern; " + effect;
+  const bool is_open =
+      !find_pattern(scores, 1).name.empty() || find_score(scores, "distance").eligible < kEnoughQueries;
+  if (pattern.name.empty())
+    return (is_open ? "what it looks at takes more sequences to say; " : "follows no known pattern; ") +
+           effect;
   const std::string seen = action(pattern) + evidence(pattern, scores);
   if (!cells) return seen + "; " + effect;
   if (cells->carried == Carried::constant) return "adds about the same wherever it looks; " + effect;

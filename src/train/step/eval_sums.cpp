@@ -96,13 +96,13 @@ std::int64_t most_labels(const Batch& batch) {
 }
 
 std::int64_t most_labels(const Dataset& data) {
-  if (data.task().open != nullptr && data.source().rows(Split::train) == 0) return data.length();
-  const std::int64_t size = data.size(Split::train),
-                     count = size == 0 ? kMaxDrawn : std::min(size, kMaxDrawn);
+  const bool trains = data.task().open == nullptr || data.source().rows(Split::train) > 0;
+  const Split split = trains ? Split::train : Split::test;
+  const std::int64_t size = data.size(split), count = size == 0 ? kMaxDrawn : std::min(size, kMaxDrawn);
   std::int64_t most = 1;
   Batch batch;
   for (std::int64_t first = 0; first < count; first += kAtOnce) {
-    data.fill(Split::train, first, std::min(kAtOnce, count - first), batch);
+    data.fill(split, first, std::min(kAtOnce, count - first), batch);
     most = std::max(most, most_labels(batch));
   }
   return most;

@@ -39,8 +39,7 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 // other tasks.
 std::optional<std::int32_t> usual_answer(const Dataset&);
 
-// Returns the most labels of a sequence among the first 10,000 of training, or what the layout has room for where those are
-// missing.
+// Returns the most labels of a sequence among the first 10,000 of training or, of rows without training, of the test split.
 std::int64_t most_labels(const Dataset&);
 std::int64_t most_labels(const Batch&);
 

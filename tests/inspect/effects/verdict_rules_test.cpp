@@ -174,7 +174,7 @@ TEST_CASE("the cost of an ablation is the larger one of both measures, in their 
   }
 }
 
-TEST_CASE("a head of several groups is a backup in the first of them", "[inspect]") {
+TEST_CASE("a head of several groups is a backup in the one where it is worth most", "[inspect]") {
   std::vector<HeadEffects> heads(4);
   for (std::int64_t h = 0; h < 4; ++h) heads[static_cast<std::size_t>(h)].id = {0, h};
   EffectScale scale;
@@ -185,16 +185,19 @@ TEST_CASE("a head of several groups is a backup in the first of them", "[inspect
   joint.groups[1].heads = {{0, 0}, {0, 1}, {0, 2}};
   for (JointEffect& group : joint.groups)
     for (const HeadId& head : group.heads) group.backups.push_back({head, {}});
-  joint.groups[0].backups[0].worth.loss_change = 0.5;
-  joint.groups[1].backups[0].worth.loss_change = 0.75;
+  joint.groups[0].backups[0].worth.capped_loss.mean = 0.5;
+  joint.groups[1].backups[0].worth.capped_loss.mean = 0.75;
+  joint.groups[0].backups[1].worth.accuracy.mean = -0.1;
+  joint.groups[1].backups[2].worth.accuracy.mean = -0.2;
   AttentionLayer layer;
   layer.heads = 4;
   const std::vector<HeadVerdict> verdicts = judge(heads, scale, joint, {&layer, 1});
   REQUIRE(verdicts.size() == 4);
   CHECK((verdicts[0].group == std::vector<HeadId>{{0, 1}, {0, 2}}));
-  CHECK(verdicts[0].worth.loss_change == 0.75);
+  CHECK(verdicts[0].worth.capped_loss.mean == 0.75);
   CHECK((verdicts[1].group == std::vector<HeadId>{{0, 2}}));
-  CHECK(verdicts[1].worth.loss_change == 0.5);
+  CHECK(verdicts[1].worth.capped_loss.mean == 0.5);
+  CHECK((verdicts[2].group == std::vector<HeadId>{{0, 0}, {0, 1}}));
   for (const std::size_t h : {0, 1, 2}) CHECK(verdicts[h].verdict == Verdict::backup);
   CHECK(verdicts[3].verdict == Verdict::unused);
   CHECK(verdicts[3].group.empty());
@@ -212,6 +215,7 @@ TEST_CASE("a model is at chance by the rules, for random results", "[inspect]") 
     scale.untrained_accuracy.sd = 0.25;
     scale.untrained_loss.sd = 0.5;
     EvalResult baseline;
+    baseline.labels = 1;
     baseline.accuracy = draw.of({-0.5, 0, 0.125, 1});
     baseline.loss = draw.of({0.5, 0, -0.125, -1});
     const BoundedChange &right = scale.above_chance.accuracy, &loss = scale.above_chance.capped_loss;
@@ -227,6 +231,8 @@ TEST_CASE("a model is at chance by the rules, for random results", "[inspect]") 
     else if (is_untrained || is_small)
       expected = true;
     REQUIRE(is_at_chance(scale, baseline) == expected);
+    baseline.labels = 0;
+    REQUIRE(is_at_chance(scale, baseline) == std::nullopt);
     ++counts[expected ? *expected : 2];
   }
   for (const int count : counts) CHECK(count > 200);

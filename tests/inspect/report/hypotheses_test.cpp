@@ -1,4 +1,5 @@
 // Hypotheses on a hand-made induction head: the right one is confirmed, near misses are not.
+#include <cmath>
 #include <functional>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/file.h"
 #include "train/data/table/table.h"
+#include "train/files/text/text.h"
 
 using namespace thimble;
 
@@ -108,7 +110,11 @@ TEST_CASE("the right hypothesis is confirmed, and near misses are not", "[inspec
   CHECK(head.hypotheses[0].name == "successor");
   CHECK(head.hypotheses[0].p < 1e-4);
   CHECK(head.hypotheses[0].cells->kept() > 0.95);
+  CHECK(head.label.name == "successor");
+  INFO(head.label.summary);
+  CHECK(head.label.summary.starts_with("looks at the successor ("));
   CHECK(answers(report.heads[0])[0] == 'n');
+  CHECK(report.heads[0].label.name != "successor");
   CHECK(to_json(report)["split"] == "rows.jsonl");
 }
 
@@ -121,6 +127,10 @@ TEST_CASE("a hypothesis alone, without targets, and on shuffled rows", "[inspect
   const InspectReport unlabeled = of({.targets = false});
   CHECK(answers(unlabeled.heads[kInduction]) == "o");
   CHECK(unlabeled.baseline.labels == 0);
+  const Json json = to_json(unlabeled);
+  for (const char* key : {"loss", "accuracy", "sequence_accuracy"}) CHECK(json["baseline"][key].is_null());
+  CHECK(json["scale"]["at_chance"].is_null());
+  CHECK(std::isnan(unlabeled.heads[0].effects.zero.loss_change));  // null in JSON
   CHECK(find_score(unlabeled.heads[kInduction].scores, "task_target").value > 0.9);
   // What followed a token is elsewhere in a shuffled row, which is no evidence against the head.
   const HeadReport shuffled = of({.varied = false}).heads[kInduction];
@@ -150,6 +160,18 @@ TEST_CASE("a hypothesis about positions needs no varied rows, and is refuted by 
   }
 }
 
+TEST_CASE("intervals of own rows rest on the most labels that a row has", "[inspect]") {
+  const OpenConfig config = config_of_many();
+  const std::string rows = file_of(config, {{"successor", kSuccessor}});
+  std::string text;
+  for (const std::string_view line : split_at('\n', rows)) {
+    Json row = line.empty() ? Json() : Json::parse(line);
+    for (std::size_t i = 2; i < row["target"].size(); ++i) row["target"][i] = nullptr;
+    if (!line.empty()) text += row.dump() + "\n";
+  }
+  CHECK(report_on(hand_made::induction(), text).scale.bounds.most_labels == 2);
+}
+
 TEST_CASE("alignments of a shuffled row move along with its tokens", "[inspect]") {
   const std::string row =
       R"({"input": ["a", "b", "c", "d"], "target": [null, null, null, "x"], "attends": [[3, 0, "k"]]})";
@@ -167,5 +189,13 @@ TEST_CASE("alignments of a shuffled row move along with its tokens", "[inspect]"
     moved += query != 3 ? 1 : 0;
   }
   CHECK(moved > 20);
+  for (int i = 0; i < 50; ++i) {  // an answer of the sequence is read where the query is
+    Example e;
+    table.vary(rng, Layout::sequence, e);
+    const auto [query, key, kind] = e.attends.at(0);
+    CHECK(query == std::ssize(e.input) - 1);
+    CHECK(table.tokens()[static_cast<std::size_t>(e.input[static_cast<std::size_t>(query)])] == "d");
+    CHECK(table.tokens()[static_cast<std::size_t>(e.input[static_cast<std::size_t>(key)])] == "a");
+  }
   CHECK(table.kinds() == std::vector<std::string_view>{"k"});
 }

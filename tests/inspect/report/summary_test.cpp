@@ -57,6 +57,7 @@ TEST_CASE("a summary says in plain words what each pattern is", "[inspect]") {
   CHECK(summary_of(pattern("induction")) == "looks at what followed the same token before" + content);
   CHECK(summary_of(pattern("task_target")) == "looks at what the answer depends on" + content);
   CHECK(summary_of(pattern("task_target", {}, "agent")) == "looks at the agent" + content);
+  CHECK(summary_of(pattern("task_target", {}, "its bracket")) == "looks at \"its bracket\"" + content);
   CHECK(summary_of(pattern("entropy")) ==
         "looks at all positions alike; without it 63 of 100 answers are lost");
   for (const ScoreInfo& score : kScoreTable)
@@ -88,7 +89,7 @@ TEST_CASE("a summary says what is lost without the head, of the answers that can
         "without it the model is surer of its answers");
   CHECK(lost({.verdict = Verdict::minor}) == "without it little changes, perhaps nothing of interest");
   CHECK(lost({.verdict = Verdict::backup, .names = {"0.1", "1.0"}}) ==
-        "needed only where 0.1 and 1.0 are missing");
+        "needed where 0.1 and 1.0 are missing");
   CHECK(lost({.verdict = Verdict::not_enough}) == "whether it is needed takes more sequences to say");
   CHECK(summary_of(pattern("mirror"), {.verdict = Verdict::at_chance}) ==
         "the model is no better than chance");
@@ -106,6 +107,17 @@ TEST_CASE("a summary claims a pattern only as far as its cells carry the effect"
   CHECK(summary(Carried::constant) == "adds about the same wherever it looks" + lost);
   CHECK(summary_of(pattern("absolute_position", 0), {.verdict = Verdict::unused}, std::nullopt) ==
         "costs nothing of interest");
-  CHECK(summarize(HeadScorer(4, false).scores(), kNeeded, kImportant, std::nullopt) ==
-        "follows no known pattern" + lost);
+  std::vector<HeadScore> none = HeadScorer(4, false).scores();
+  CHECK(summarize(none, kNeeded, kImportant, std::nullopt) ==
+        "what it looks at takes more sequences to say" + lost);
+  for (HeadScore& score : none) score.eligible = score.name == "distance" ? 500 : 0;
+  CHECK(summarize(none, kNeeded, kImportant, std::nullopt) == "follows no known pattern" + lost);
+  for (HeadScore& score : none)
+    if (score.name == "mirror")
+      score = {.name = "mirror", .value = 0.9, .chance = 0.1, .attainable = 1, .eligible = 20};
+  CHECK(summarize(none, kNeeded, kImportant, std::nullopt) ==
+        "what it looks at takes more sequences to say" + lost);
+  Effect unlabeled;
+  CHECK(summarize(none, unlabeled, {.verdict = Verdict::not_enough}, std::nullopt) ==
+        "what it looks at takes more sequences to say; what it is needed for takes answers to say");
 }

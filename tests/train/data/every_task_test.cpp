@@ -318,7 +318,9 @@ TEST_CASE("own input: what can be known is judged by what is there", "[data]") {
   REQUIRE(recall.pairs == 4);
   CHECK(known("associative_recall", {0, value, 1, value, 2, value, 3, value, 2, value, 9, 1}) ==
         "........x..x");
-  CHECK(known("induction", {7, 1, 2, 3, 1, 2}) == "...xxx");
+  CHECK(known("induction", {7, 1, 2, 3, 1, 2}) == "....xx");
+  CHECK(known("induction", {7, 2, 9, 4, 7, 2}) == "....xx");  // a part of a round is enough
+  CHECK(known("induction", {7, 2, 9, 7, 2, 9, 7}) == "...xxxx");
   CHECK(known("induction", {1, 2, 3, 4, 5}) == ".....");  // without a second round nothing follows
   CHECK(known("induction", {1}) == ".");
 }

@@ -44,7 +44,7 @@ function matchedHeads(pair, index) {
   return section(
     id,
     title,
-    `Heads matched one to one by overlap, the attention that two heads share on the same ${grouped(pair.sequences)} test sequences (1 − total-variation distance). Chance, the mark on each bar: the most similar head of the second model before training; a pair that is not above it is no match. On another sequence: what follows from positions alone.`,
+    `Heads matched one to one by overlap, the attention that two heads share on the same ${grouped(pair.sequences)} test sequences (1 − total-variation distance). Chance, the mark on each bar: what a match must exceed, the largest overlap with untrained copies of the second model, on a scale of the spread that each head has over them. On another sequence: what follows from positions alone.`,
     element("div", { class: "choices" }, list),
     element("div", { class: "panel" }, element("div", { class: "matches" }, cards)),
     unmatched ? element("p", {}, `Without a match in ${first}: ${unmatched} of ${second}.`) : null,

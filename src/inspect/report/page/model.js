@@ -168,12 +168,12 @@ function cumulativeAblation() {
 // Returns a warning for a model that is not shown to be better than chance; where it is shown not to be, no head gets a label.
 function chanceWarning() {
   const scale = report.scale;
-  if (!scale || scale.at_chance === false || scale.smallest_effect.accuracy === null) return null;
+  if (!scale || scale.at_chance === false || scale.smallest_effect.accuracy === null || !report.baseline.labels) return null;
   const [low, high] = scale.above_chance.accuracy_interval;
   const interval = ` (95 % CI of the difference: ${points(low)} to ${points(high)} points)`;
   const [claim, result] = scale.at_chance
     ? ["no better than", "No head gets a label."]
-    : ["not shown to be better than", "More sequences (--sequences) would tell."];
+    : ["not shown to be better than", "More test sequences (--sequences, data.test) would tell."];
   const text = `The model is ${claim} chance: its accuracy is ${percent(report.baseline.accuracy)}, that of the best constant answer ${percent(scale.chance.accuracy)}${interval}, that of untrained models ${percent(scale.untrained.accuracy.mean)} ± ${percent(scale.untrained.accuracy.sd)}. ${result}`;
   return element("p", { class: "warning" }, text);
 }

@@ -55,12 +55,13 @@ function fold(title, ...sections) {
   return node;
 }
 
-// Returns the head that is shown first: of those with a label in the latest layer that has any, the one that costs most.
+// Returns the head that is shown first: of those with a label in the latest layer that has any, the one that costs most; of those
+// that cost something, if none has a label.
 function bestHead() {
   const cost = (h) => -(h.ablation?.zero?.accuracy_change ?? 0);
-  const better = (a, b) => a.layer - b.layer || cost(a) - cost(b);
-  const labeled = report.heads.filter((h) => h.verdict === "important" && h.label);
-  return Math.max(report.heads.indexOf(labeled.reduce((best, h) => (best && better(best, h) > 0 ? best : h), null)), 0);
+  const better = (a, b) => (b.label ? 1 : 0) - (a.label ? 1 : 0) || (a.label ? b.layer - a.layer : 0) || cost(b) - cost(a);
+  const important = report.heads.filter((h) => h.verdict === "important");
+  return Math.max(report.heads.indexOf(important.sort(better)[0]), 0);
 }
 
 // Returns the query whose attention is shown first: of those with an answer that can be known the one on which the head is

@@ -159,7 +159,7 @@ function edges() {
     element(
       "p",
       {},
-      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of it on ${counted(circuit.pairs, "pair")} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
+      `Circuit: ${circuit.edges} of ${all.length} edges keep ${rounded(circuit.kept)}${circuit.interval ? ` (approximate 95 % CI ${rounded(circuit.interval[0])} to ${rounded(circuit.interval[1])})` : ""} of it on ${counted(circuit.pairs, "pair")} that did not choose them (required: ${(100 * circuit.required).toFixed(0)} %); without them ${rounded(circuit.left)} is left. ${circuit.random.circuits} random circuits of as many edges keep ${rounded(circuit.random.kept_mean)} on average and ${rounded(circuit.random.kept_best)} at best. Completeness: without a part of the circuit, circuit and model differ by ${(100 * circuit.incompleteness).toFixed(1)} points, at the worst of ${circuit.tried} sets tried. Edge attribution patching correlates with the exact effects at ${shorter(correlation)}.`,
     ),
     element("div", { class: "panel" }, plainTable(["edge", "effect", "attribution", "circuit"], rows)),
   );

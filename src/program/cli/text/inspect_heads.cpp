@@ -22,12 +22,12 @@ void HeadChoice::choose(std::span<const AttentionLayer> layers) {
   if (names_ || !layers.empty()) heads_ = parse_heads(names_.value_or("*"), layers);
 }
 
-std::string sample_text(const OpenConfig& config, std::int64_t sequences) {
+std::string sample_text(const OpenConfig& config, std::int64_t sequences, const std::string& file) {
   const std::int64_t rows = config.source == nullptr ? 0 : config.source->rows(Split::test);
-  return fmt::format(
-      "{} test sequences{}",
-      sequences < rows ? fmt::format("{} of {}", sequences, rows) : fmt::format("{}", sequences),
-      sequences < rows ? ", a random sample" : "");
+  const std::string of = sequences < rows ? fmt::format(" of {}", rows) : "",
+                    what = file.empty() ? "test sequence" : "row";
+  return fmt::format("{}{} {}{}{}{}", sequences, of, what, sequences == 1 && of.empty() ? "" : "s",
+                     file.empty() ? "" : " of " + own_text(file), of.empty() ? "" : ", a random sample");
 }
 
 void show_ablation(const AblationReport& report, const OpenConfig& config, const Output& output) {

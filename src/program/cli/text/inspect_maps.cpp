@@ -57,8 +57,12 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     if (heads.has(head.effects.id)) drawn.push_back(&head);
   const bool some = !heads.some() && drawn.size() > kMaxShown;
   if (some) {
-    std::ranges::stable_sort(drawn, std::greater(),
-                             [](const HeadReport* h) { return h->effects.importance.raw; });
+    const bool costs = report.scale.has_smallest() && report.baseline.labels > 0;
+    std::ranges::stable_sort(drawn, std::greater(), [&](const HeadReport* h) {
+      const Effect& zero = h->effects.zero;
+      return costs ? cost_in_smallest(zero.loss_change, zero.accuracy.mean, report.scale)
+                   : h->effects.importance.raw;
+    });
     drawn.resize(kMaxShown);
   }
   std::vector<NumberedMatrix> maps;
@@ -75,7 +79,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
   }
   const DrawnMaps pictures = draw_maps(maps, map_colors(), width);
   print_out("\n");
-  if (some) print_out("The {} most important heads; --heads chooses others.\n", kMaxShown);
+  if (some) print_out("The {} heads that cost most; --heads chooses others.\n", kMaxShown);
   print_paragraph(
       "{}{}:", caption.text(),
       pictures.shared == 1

@@ -93,8 +93,8 @@ void print_circuit(const EdgesReport& report) {
       "best; without them {:.1f} % is left on average. Completeness: without a part of the circuit, circuit and model differ by "
       "{:.1f} points, at the worst of {} sets tried.",
       circuit.edges.size(), report.effects.size(), 100 * circuit.kept, measure_text(report.inputs.measure),
-      circuit.interval ? fmt::format(" (approximate 95 % CI {:.1f}–{:.1f})", 100 * circuit.interval->low,
-                                     100 * circuit.interval->high)
+      circuit.interval ? own_text(fmt::format(" (approximate 95 % CI {:.1f}–{:.1f})",
+                                              100 * circuit.interval->low, 100 * circuit.interval->high))
                        : "",
       counted(circuit.pairs, "pair"), 100 * report.keep, 100 * circuit.left, circuit.random,
       100 * circuit.random_mean, 100 * circuit.random_best, 100 * circuit.random_left,

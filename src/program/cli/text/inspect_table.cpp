@@ -104,8 +104,9 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
     parentheses |= head.label.verdict == Verdict::redundant;
     std::vector<std::string> cells{number(find_score(head.scores, "entropy"))};
     for (const ScoreInfo* score : scores) cells.push_back(number(find_score(head.scores, score->name)));
-    cells.push_back(fmt::format("{:+.3f}", head.effects.zero.loss_change));
-    cells.push_back(fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy.mean));
+    const bool has_effect = head.effects.zero.labels > 0;
+    cells.push_back(has_effect ? fmt::format("{:+.3f}", head.effects.zero.loss_change) : "-");
+    cells.push_back(has_effect ? fmt::format("{:+.2f}", 100 * head.effects.zero.accuracy.mean) : "-");
     cells.push_back(fmt::format("{:.2f}", head.effects.importance.normalized));
     table.add(label(head_name(layers, head.effects.id), label_text(head.label)), cells);
   }
@@ -117,7 +118,7 @@ void print_table(const InspectReport& report, const HeadChoice& heads, std::size
 // Returns a warning for a model that is no better than chance, otherwise "".
 std::string chance_text(const InspectReport& report) {
   const EffectScale& scale = report.scale;
-  if (scale.at_chance == false || !scale.has_smallest()) return "";
+  if (scale.at_chance == false || !scale.has_smallest() || report.baseline.labels == 0) return "";
   const bool is_known = scale.at_chance.has_value();
   const Interval& above = scale.above_chance.accuracy.interval;
   return fmt::format(
@@ -127,12 +128,13 @@ std::string chance_text(const InspectReport& report) {
       is_known ? "no better than" : "not shown to be better than", 100 * report.baseline.accuracy,
       100 * scale.chance_accuracy, 100 * above.low, 100 * above.high, 100 * scale.untrained_accuracy.mean,
       100 * scale.untrained_accuracy.sd.value_or(0),
-      is_known ? "No head gets a label." : "More sequences (--sequences) would tell.");
+      is_known ? "No head gets a label." : "More test sequences (--sequences, data.test) would tell.");
 }
 
 // Returns what the verdicts rest on.
 std::string verdict_note(const InspectReport& report, bool details) {
   const EffectScale& scale = report.scale;
+  if (report.baseline.labels == 0) return "No effects: no row has an answer.";
   if (!scale.has_smallest())
     return fmt::format("No effects of interest: a constant answer is always right on {}.",
                        counted(report.baseline.sequences, "test sequence"));
@@ -274,10 +276,12 @@ void print_report(const InspectReport& report, const HeadChoice& heads, bool det
   if (const std::string chance = chance_text(report); !chance.empty())
     print_out("{}\n", wrapped(own_text(chance), width));
   print_paragraph(
-      "{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
-      report.hypotheses.empty() ? sample_text(report.config, base.sequences)
-                                : fmt::format("{} rows of {}", base.sequences, own_text(report.hypotheses)),
-      base.loss, 100 * base.accuracy);
+      "{}: {}", sample_text(report.config, base.sequences, report.hypotheses),
+      base.labels == 0
+          ? "no row has an answer, so scores alone:"
+          : fmt::format(
+                "loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when a head is zero-ablated:",
+                base.loss, 100 * base.accuracy));
   print_out("\n");
   print_table(report, heads, width);
   print_paragraph("{}", verdict_note(report, details));

@@ -181,6 +181,9 @@ void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
   std::vector<std::int32_t> from(out.input.size()), places(from.size());
   std::iota(from.begin(), from.end(), 0);
   shuffle(rng, from);
+  if (layout == Layout::sequence)  // the answer is read where the query is
+    for (const Alignment& a : out.attends)
+      std::swap(*std::ranges::find(from, a.query), from[static_cast<std::size_t>(a.query)]);
   const auto shuffle_input = [&](std::vector<std::int32_t>& tokens) {
     const std::vector<std::int32_t> before = tokens;
     for (std::size_t i = 0; i < from.size(); ++i) tokens[i] = before[static_cast<std::size_t>(from[i])];

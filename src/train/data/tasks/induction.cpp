@@ -58,12 +58,22 @@ void relevant(const TaskConfig&, const Example& example, std::size_t i, std::vec
   if (i + period > example.input.size()) keys.push_back({static_cast<std::int32_t>(i - period + 1)});
 }
 
-// The first answer of the second round follows if all rounds have one length. A round of one token is none, unless the
-// task has such.
+// Returns the first position whose token repeats a round; the end if none does. A sequence of the task ends in two rounds; one
+// of the user's own may be periodic from its start, and end anywhere.
+std::size_t first_repeated(const TaskConfig& config, std::span<const std::int32_t> input) {
+  const std::size_t n = input.size(), period = find_period(input);
+  const bool ends_in_two = static_cast<std::int64_t>(period) >= std::min<std::int64_t>(config.shortest(), 2);
+  if (ends_in_two && static_cast<std::int64_t>(n) == 2 * config.length - 1) return n + 1 - period;
+  for (std::size_t p = 2; p < n; ++p)
+    if (std::equal(input.begin() + static_cast<std::ptrdiff_t>(p), input.end(), input.begin())) return p;
+  return ends_in_two ? n + 1 - period : n;
+}
+
+// The first answer of the second round follows if all rounds have one length.
 bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
-  const std::size_t period = find_period(input);
-  if (static_cast<std::int64_t>(period) < std::min<std::int64_t>(config.shortest(), 2)) return false;
-  return i + period - (config.shortest() < config.length ? 1 : 0) >= input.size();
+  const std::size_t first = first_repeated(config, input);
+  return i >= first || (i + 1 == first && config.shortest() == static_cast<std::int64_t>(first) &&
+                        config.length == config.shortest());
 }
 
 }  // namespace
