@@ -88,10 +88,14 @@ Json model_json(const Config& config) {
   const Json all = to_json(config)["model"];
   if (config.model.kind == ModelKind::recurrent)
     return {{"kind", all["kind"]}, {"d_model", all["d_model"]}, {"score", all["attention"]["score"]}};
-  return {{"kind", all["kind"]},           {"layers", config.model.layers},
-          {"heads", all["heads"]},         {"d_model", config.model.d_model},
-          {"norm", all["norm"]},           {"mask", all["attention"]["mask"]},
-          {"output", all["output"]["per"]}};
+  return {{"kind", all["kind"]},
+          {"layers", config.model.layers},
+          {"heads", all["heads"]},
+          {"d_model", config.model.d_model},
+          {"norm", all["norm"]},
+          {"mask", all["attention"]["mask"]},
+          {"output", all["output"]["per"]},
+          {"pooling", all["output"]["pooling"]}};
 }
 
 Json report_json(const HeadReport& head, std::span<const AttentionLayer> layers, std::int64_t keys) {
@@ -135,6 +139,7 @@ Json knowable_json(const InspectReport& report) {
 Json to_json(const InspectReport& report) {
   const auto of_labels = [&](double x) { return report.baseline.labels > 0 ? Json(x) : Json(); };
   Json json = {{"task", report.config.task.name},
+               {"task_summary", find_task(report.config.task.name).summary},
                {"split", report.hypotheses.empty() ? split_name(Split::test) : report.hypotheses},
                {"sequences", report.baseline.sequences},
                {"length", report.length},

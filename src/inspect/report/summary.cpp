@@ -20,7 +20,7 @@ std::string action(const FoundPattern& pattern) {
       {"next_token", "looks at the token after"},
       {"self", "looks at its own position"},
       {"mirror", "looks as far from the end as it is from the start"},
-      {"same_token", "looks for the same token"},
+      {"same_token", "looks for the same token elsewhere"},
       {"duplicate_token", "looks for the same token before it"},
       {"induction", "looks at what followed the same token before"},
       {"task_target", "looks at what the answer depends on"},
@@ -91,7 +91,7 @@ std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
     case Verdict::redundant:
       break;
   }
-  return "costs nothing of interest";
+  return "without it nothing of interest is lost";
 }
 
 }  // namespace

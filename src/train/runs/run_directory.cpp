@@ -229,9 +229,12 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
         // The best may be from before the run went on with other values, and is its result all the same.
         if (wanted != kBest || path.filename() != kBest)
           std::ranges::move(changed, std::back_inserter(remarks));
-        if (name.empty() && path.filename() != wanted && has_ended)
-          remarks.push_back(fmt::format("{}: missing, though training has ended; this is step {}",
-                                        (path_ / kRunCheckpoints / wanted).string(), checkpoint.state.step));
+        if (name.empty() && path.filename() != wanted)
+          remarks.push_back(has_ended ? fmt::format("{}: missing, though training has ended; this is step {}",
+                                                    (path_ / kRunCheckpoints / wanted).string(),
+                                                    checkpoint.state.step)
+                                      : fmt::format("{}: training has not ended; this is step {}",
+                                                    path_.string(), checkpoint.state.step));
         if (const fs::path newest = checkpoint_files(path_).front();
             path.filename() == kBest && path != newest)
           if (std::string why = other_best(path, checkpoint.state, header_state(newest)); !why.empty())

@@ -52,7 +52,7 @@ TEST_CASE("a summary says in plain words what each pattern is", "[inspect]") {
   CHECK(summary_of(pattern("offset", -1)) == "looks 1 position back" + positions);
   CHECK(summary_of(pattern("offset", 3)) == "looks 3 positions ahead" + positions);
   CHECK(summary_of(pattern("absolute_position", 2)) == "looks at position 2" + positions);
-  CHECK(summary_of(pattern("same_token")) == "looks for the same token" + content);
+  CHECK(summary_of(pattern("same_token")) == "looks for the same token elsewhere" + content);
   CHECK(summary_of(pattern("duplicate_token")) == "looks for the same token before it" + content);
   CHECK(summary_of(pattern("induction")) == "looks at what followed the same token before" + content);
   CHECK(summary_of(pattern("task_target")) == "looks at what the answer depends on" + content);
@@ -106,7 +106,7 @@ TEST_CASE("a summary claims a pattern only as far as its cells carry the effect"
   CHECK(summary(Carried::open) == seen + ", which may be what it is needed for" + lost);
   CHECK(summary(Carried::constant) == "adds about the same wherever it looks" + lost);
   CHECK(summary_of(pattern("absolute_position", 0), {.verdict = Verdict::unused}, std::nullopt) ==
-        "costs nothing of interest");
+        "without it nothing of interest is lost");
   std::vector<HeadScore> none = HeadScorer(4, false).scores();
   CHECK(summarize(none, kNeeded, kImportant, std::nullopt) ==
         "what it looks at takes more sequences to say" + lost);

@@ -35,7 +35,7 @@ TEST_CASE("changes on resuming are lines of the metrics, and older checkpoints s
   CHECK_THROWS_WITH(train(wider, {.directory = run.string(), .resume = true, .new_rate = true}),
                     ContainsSubstring("\n  model.d_ff: ") && !ContainsSubstring("train.optimizer.lr"));
   train(other, {.directory = run.string(), .resume = true, .stop_after = 13, .new_rate = true});
-  CHECK(open_run(run).remarks.empty());
+  CHECK(open_run(run).remarks == std::vector{run.string() + ": training has not ended; this is step 13"});
   CHECK(open_run(run).state.step == 13);
   train(other, {.directory = run.string(), .resume = true});  // with the same value, as any run
   CHECK(open_run(run).state.run == run_identity(longer, record_of(longer)));
@@ -146,7 +146,7 @@ TEST_CASE("an older best checkpoint is said by readers, and keeps a run from res
   const std::string why =
       best.string() + ": holds step 4, but the best of the run is step 8; restore the file";
   CHECK(open_run(run, {}, "best").remarks == std::vector{why});
-  CHECK(open_run(run).remarks.empty());
+  CHECK(open_run(run).remarks == std::vector{run.string() + ": training has not ended; this is step 10"});
   fs::copy(run, directory / "restored", fs::copy_options::recursive);
   fs::copy_file(directory / "right", directory / "restored" / "checkpoints" / "best.safetensors",
                 fs::copy_options::overwrite_existing);

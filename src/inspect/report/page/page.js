@@ -5,7 +5,9 @@ function lead() {
   const { accuracy, knowable, labels } = report.baseline ?? {};
   if (!isNumber(accuracy)) return null;
   const on = ` (${grouped(report.sequences)} ${report.split ?? "test"} sequences)`;
-  const right = (share, text) => element("p", { class: "lead" }, element("b", {}, percent(share)), text);
+  const isOwn = ["file", "text"].includes(report.task);
+  const task = report.task_summary && !isOwn ? `Task: ${report.task_summary}. ` : "";
+  const right = (share, text) => element("p", { class: "lead" }, task, element("b", {}, percent(share)), text);
   if (!knowable) return right(accuracy, ` of the answers are right${on}.`);
   const others = `${(100 * (1 - knowable.labels / labels)).toFixed(0)} % of all answers are not among them`;
   return right(knowable.accuracy, ` of the answers that can be known are right${on}; ${others}: ${knowable.reason}.`);
@@ -73,7 +75,10 @@ function bestQuery(head) {
   const isKnown = (i) => !e.guessed?.[i] && (!e.targets || (e.targets[i] ?? null) !== null);
   const most = (i) => Math.max(...map.columnLabels.map((_, c) => map.at(i, c) ?? 0));
   const known = e && perPosition(e) ? queries.filter(isKnown) : [];
-  return known.reduce((best, i) => (best === null || most(i) > most(best) ? i : best), null) ?? queries.at(-1);
+  return (
+    known.reduce((best, i) => (best === null || most(i) > most(best) ? i : best), null) ??
+    queries.at(report.model.pooling === "first" ? 0 : -1)
+  );
 }
 
 function start() {

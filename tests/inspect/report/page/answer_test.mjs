@@ -8,7 +8,7 @@ test("the answer comes first, and what can only be guessed is gray", async () =>
   assert.equal(await page.title(), "runs, induction · thimble inspect");
   assert.equal(
     await page.locator(".lead").textContent(),
-    "90.00 % of the answers that can be known are right (1,000 test sequences); 33 % of all answers are not among them: the first round can only be guessed.",
+    "Task: the next token of a random sequence that repeats. 90.00 % of the answers that can be known are right (1,000 test sequences); 33 % of all answers are not among them: the first round can only be guessed.",
   );
   assert.deepEqual(await page.locator(".summaries li").allTextContents(), ["head 0.0 looks at the token before."]);
   // Nine of twelve positions have an answer, three of which can only be guessed.
