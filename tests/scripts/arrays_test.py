@@ -124,8 +124,7 @@ def check(file, work):
         # Asks for each alone: what else is asked for does not matter, but for the rounding of sums of gradients.
         for key in (*here, *weights):
             gradients = [key] if key not in scales else []
-            _, alone = client.ask({"do": "forward", "return": [key] if key in here else [], "gradients": gradients,
-                                   **(request if gradients else {"replace": request.get("replace", [])})}, given)
+            _, alone = client.ask({"do": "forward", "return": [key] if key in here else [], "gradients": gradients, **request}, given)
             assert alone.keys() == ({key} if key in here else set()) | {"gradient." + x for x in gradients}, alone.keys()
             for one, array in alone.items():
                 check_one(one, array, ", alone")

@@ -29,11 +29,21 @@ for language, text in blocks:
     if runner is None:
         print("serve_test: node is not installed; its client was not run")
         continue
-    pathlib.Path("client.cjs" if language == "js" else "client.py").write_text(text, "utf-8")
-    said = subprocess.run([runner, "client.cjs" if language == "js" else "client.py", "run"], capture_output=True, text=True,
-                          timeout=60)
+    def client(shown, other, code=text):
+        assert other == shown or code.count(shown) == 1, shown
+        file = pathlib.Path("client.cjs" if language == "js" else "client.py")
+        file.write_text(code.replace(shown, other), "utf-8")
+        return subprocess.run([runner, file, "run"], capture_output=True, text=True, timeout=60)
+
+    said = client("", "")
     assert said.returncode == 0, said.stderr
     assert dict(line.split() for line in said.stdout.splitlines()) == {"logits": "50", "blocks.0.attn.hook_pattern": "25"}, said.stdout
+    said = client("1, 4, 1, 5]", "1, 4, 1, 99]")
+    assert "ids: token 99 at (0, 4)" in said.stdout + said.stderr, said
+    if language == "js":  # in several messages
+        said = client("[1, 5], [3, 1, 4, 1, 5]", "[4000, 16], Array(64000).fill(1)")
+        counts = [int(line.split()[1]) for line in said.stdout.splitlines() if line.startswith("logits ")]
+        assert len(counts) > 1 and sum(counts) == 640000, said
 
 
 def message(request, header=(), data=b""):
@@ -82,6 +92,8 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
               for one in ({"replace": [{"site": "ln_final.hook_scale"}]}, {"gradients": ["ln_final.hook_scale"]})],
             message({"do": "forward"}, {"ids": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
+            *[message({"do": "forward", "positions": one}, ids, bytes(8)) for one in ([2], [-1], [1.5], 1)],
+            message({"do": "texts"}, {**ids, "lenghts": {"dtype": "I32", "shape": [1], "data_offsets": [8, 12]}}, bytes(12)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [1, 3], "data_offsets": [0, 8]}}, bytes(8)),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [0, 2], "data_offsets": [0, 0]}}, b""),
             message({"do": "forward"}, {"ids": {"dtype": "I32", "shape": [2, 0], "data_offsets": [0, 0]}}, b""),
@@ -89,6 +101,11 @@ for bad in [message({"do": "forwards"}), message("no JSON"), message("[]"), mess
     first, second = answers(bad + good, 0)
     assert not first["ok"] and first["error"]["message"] and first["error"]["problems"], first
     assert second["ok"], (bad, second)
+
+for arrays, said in (({"idz": ids["ids"]}, "there is no key idz, did you mean ids?"),
+                     ({"ids": {**ids["ids"], "dtype": "F32"}}, "cannot be read as integers; store I32 or I64"),
+                     ({**ids, "lenght": {"dtype": "I32", "shape": [0], "data_offsets": [8, 8]}}, "no key lenght, did you mean lengths?")):
+    assert said in answers(message({"do": "forward"}, arrays, bytes(8)), 0)[0]["error"]["message"], said
 
 # At a terminal nobody types a message, so it does not wait for one.
 ours, theirs = os.openpty()

@@ -31,12 +31,13 @@ struct Replacement {
 };
 
 struct ArrayRequest {
-  Batch batch;                           // without `rows`; labels may be empty
-  std::vector<std::string> sites;        // names, with * for any characters
-  std::vector<Replacement> replace{};    // one after another
-  std::vector<std::string> gradients{};  // of sites and parameters, likewise
-  std::string cotangent{};               // the array that the logits are multiplied with; "": the mean loss
-  bool loss = false;                     // the cross entropy of each label
+  Batch batch;                            // without `rows`; labels may be empty
+  std::vector<std::string> sites;         // names, with * for any characters
+  std::vector<std::int64_t> positions{};  // of the arrays of sites; none: all
+  std::vector<Replacement> replace{};     // one after another
+  std::vector<std::string> gradients{};   // of sites and parameters, likewise
+  std::string cotangent{};                // the array that the logits are multiplied with; "": the mean loss
+  bool loss = false;                      // the cross entropy of each label
   const SafetensorsFile* arrays = nullptr;
 };
 

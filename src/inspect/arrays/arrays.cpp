@@ -105,6 +105,7 @@ Batch batch_of_texts(const ModelSource& model, const Dataset& data, std::span<co
                      "{} texts and {} targets; give one for each", texts.size(), targets.size());
   require<DataError>(targets.empty() || !data.task().predicts_next,
                      "the targets of a text are its tokens; leave them out");
+  require<DataError>(!texts.empty(), "texts: none; give at least 1");
   std::vector<Example> examples(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     try {

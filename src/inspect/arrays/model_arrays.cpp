@@ -115,9 +115,9 @@ class Arrays : public ModelArrays {
     const Var z = evaluator_.model()(tape, model_input(batch), {.hooks = &hooks});
     const MatrixView logits = z.value();
     Part part{.first = first, .last = first + batch.sequences};
-    const auto add = [&](const std::string& name, const Cells& cells, std::vector<Real> values,
-                         Real padding) {
+    const auto add = [&](const std::string& name, Cells cells, std::vector<Real> values, Real padding) {
       pad(cells, batch, padding, values);
+      select(cells, plan.positions, values);
       part.names.emplace_back(name, cells.shape(batch.sequences));
       part.values.push_back(std::move(values));
     };
@@ -174,7 +174,7 @@ class Arrays : public ModelArrays {
   }
 
   Plan resolved(const ArrayRequest& request, const Batch& batch) {
-    Plan plan{.loss = request.loss, .trains = !request.gradients.empty()};
+    Plan plan{.positions = request.positions, .loss = request.loss, .trains = !request.gradients.empty()};
     const auto site_of = [&](const std::string& name) {
       return &sites_[static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin())];
     };
@@ -205,6 +205,11 @@ class Arrays : public ModelArrays {
       plan.cotangent =
           values_of(request, request.cotangent, logits.shape(batch.sequences), logits.shape(batch.sequences));
       pad(logits, batch, Real{0}, plan.cotangent);
+      const auto bad =
+          std::ranges::find_if(plan.cotangent, [](Real x) { return std::isnan(x); }) - plan.cotangent.begin();
+      require<DataError>(bad == std::ssize(plan.cotangent),
+                         "cotangent: NaN for row {} at position {}; put 0 where a logit does not count",
+                         bad / (logits.n[1] * logits.n[3]), bad / logits.n[3] % logits.n[1]);
     }
     return plan;
   }

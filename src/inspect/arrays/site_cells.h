@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "thimble/engine/error.h"
 #include "thimble/engine/tensor.h"
 #include "thimble/inspect/array_sites.h"
 #include "thimble/train/batch.h"
@@ -73,6 +74,20 @@ inline void pad(const Cells& cells, const Batch& batch, Real with, std::vector<R
         std::fill(row + ((cells.site->is_map() ? j : i) < rows ? columns : 0), row + cells.n[3], with);
       }
   }
+}
+
+// Leaves only these positions, if any are given, of an array that has positions.
+inline void select(Cells& cells, const std::vector<std::int64_t>& positions, std::vector<Real>& values) {
+  if (positions.empty() || cells.site->per_sequence) return;
+  const std::int64_t all = std::exchange(cells.n[cells.position_axis()], std::ssize(positions)),
+                     size = cells.n[3] * (cells.site->is_map() ? 1 : cells.n[2]);
+  const std::vector<Real> from = std::exchange(values, {});
+  for (auto at = from.begin(); at != from.end(); at += all * size)
+    for (const std::int64_t i : positions) {
+      require<DataError>(i >= 0 && i < all, "positions: {} of {}; there are 0 to {}", i, cells.site->name,
+                         all - 1);
+      values.insert(values.end(), at + i * size, at + (i + 1) * size);
+    }
 }
 
 }  // namespace THIMBLE_PRECISION

@@ -34,6 +34,10 @@ bool SiteHooks::replace(Site site, const Shape&, MatrixView value) {
                 to[k] = one.values.empty()
                             ? Real{0}
                             : one.values[static_cast<std::size_t>(index_of(index + k, one.values_differ))];
+                require<DataError>(!std::isnan(to[k]),
+                                   "replace {}: NaN for row {} at position {}, as an array has it beyond the "
+                                   "end of a shorter row; leave it out by positions or a mask",
+                                   one.site->name, first_ + b, position);
                 keep[k] = 0;
               }
             });

@@ -27,6 +27,7 @@ struct Plan {
   std::vector<std::size_t> parameters{};  // index in ParameterStore::entries()
   std::vector<Substitution> substitutions{};
   std::vector<Real> cotangent{};
+  std::vector<std::int64_t> positions{};  // of the arrays of sites; none: all
   bool loss = false, trains = false;
   std::int64_t labels = 0;  // in all of the batch
 };

@@ -93,8 +93,7 @@ std::optional<SafetensorsFile> read_message(int from) {
 
 // Returns the text of a message whose first line is a summary of the others.
 Json error_json(const char* type, std::string_view message) {
-  std::vector<std::string> problems;
-  for (const std::string_view line : split_at('\n', message)) problems.emplace_back(line);
+  std::vector<std::string_view> problems = split_at('\n', message);
   if (problems.size() > 1) problems.erase(problems.begin());
   return {{"ok", false}, {"error", {{"type", type}, {"message", message}, {"problems", problems}}}};
 }
@@ -136,7 +135,7 @@ class Server {
         {"tokens", {"texts", "targets"}},
         {"texts", {}},
         {"data", {"split", "first", "count", "indices"}},
-        {"forward", {"texts", "targets", "return", "replace", "gradients", "cotangent"}},
+        {"forward", {"texts", "targets", "return", "positions", "replace", "gradients", "cotangent"}},
         {"close", {}}};
     const auto known = kRequests.find(what);
     if (known == kRequests.end()) {
@@ -145,7 +144,7 @@ class Server {
       throw DataError(
           fmt::format("request: there is no request {}{}", printable(what), did_you_mean(what, names)));
     }
-    check_keys(request, known->second, what);
+    check_keys(request.get_ref<const SortedJson::object_t&>(), known->second, what);
     if (what == "describe") describe();
     if (what == "tokens") reply_batch(of_texts(request), Json::object());
     if (what == "texts") reply_texts(file);
@@ -156,9 +155,9 @@ class Server {
   }
 
  private:
-  static void check_keys(const SortedJson& object, const std::vector<std::string_view>& keys,
-                         std::string_view what) {
-    for (const auto& [key, value] : object.items())
+  template <class Map>
+  static void check_keys(const Map& map, const std::vector<std::string_view>& keys, std::string_view what) {
+    for (const auto& [key, value] : map)
       if (key != "do" && std::ranges::find(keys, key) == keys.end())
         throw DataError(
             fmt::format("{}: there is no key {}{}", what, printable(key), did_you_mean(key, keys)));
@@ -278,7 +277,10 @@ class Server {
     reply_batch(batch, {{"where", where}});
   }
 
-  Batch read_batch(const SafetensorsFile& file) const {
+  // Throws DataError for an array that is neither of a batch nor among the others.
+  Batch read_batch(const SafetensorsFile& file, std::vector<std::string_view> others = {}) const {
+    others.insert(others.end(), {"ids", "lengths", "sources", "source_lengths", "labels"});
+    check_keys(file.entries(), others, "arrays of the request");
     Batch batch;
     const auto read = [&](const char* name, std::vector<std::int32_t>& to, int rank) {
       if (!file.entries().contains(name)) return Shape{};
@@ -314,8 +316,9 @@ class Server {
   }
 
   void forward(const SortedJson& request, const SafetensorsFile& file) const {
-    ArrayRequest wanted{.batch = request.contains("texts") ? of_texts(request) : read_batch(file),
+    ArrayRequest wanted{.batch = {},
                         .sites = texts(request, "return"),
+                        .positions = integers(request, "positions"),
                         .arrays = &file};
     if (!request.contains("return")) wanted.sites = {"logits"};
     wanted.loss = std::erase(wanted.sites, "loss") > 0;
@@ -329,8 +332,12 @@ class Server {
           {take<std::string>(one, "site", ""), take<std::string>(one, "values", ""),
            one.contains("mean") ? std::optional(take<std::int64_t>(one, "mean", 0)) : std::nullopt,
            take<std::string>(one, "mask", ""), numbers("heads"), numbers("positions")});
-      check_keys(one, {"site", "values", "mean", "mask", "heads", "positions"}, "replace");
+      check_keys(one.get_ref<const SortedJson::object_t&>(),
+                 {"site", "values", "mean", "mask", "heads", "positions"}, "replace");
     }
+    std::vector<std::string_view> others{wanted.cotangent};
+    for (const Replacement& one : wanted.replace) others.insert(others.end(), {one.values, one.mask});
+    wanted.batch = request.contains("texts") ? of_texts(request) : read_batch(file, others);
     arrays_->forward(wanted, [&](const ArrayReply& part) {
       reply({{"sequences", wanted.batch.sequences},
              {"rows", {part.first, part.last}},

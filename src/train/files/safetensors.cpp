@@ -313,7 +313,7 @@ std::vector<T> SafetensorsFile::values(const std::string& name) const {
                                     printable(name), info(e.dtype).name,
                                     is_mask                       ? "a mask; store BOOL"
                                     : std::is_floating_point_v<T> ? "real numbers; store F32 or F64"
-                                                                  : "integers; store I64"));
+                                                                  : "integers; store I32 or I64"));
 }
 
 template std::vector<float> SafetensorsFile::values<float>(const std::string&) const;

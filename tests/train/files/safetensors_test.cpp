@@ -83,7 +83,7 @@ TEST_CASE("values of a type that cannot be converted are refused, with tensor an
   CHECK_THROWS_WITH(file.values<double>("w"),
                     "FILE: tensor w: elements of type U8 cannot be read as real numbers; store F32 or F64");
   CHECK_THROWS_WITH(file.values<std::int64_t>("x"),
-                    "FILE: tensor x: elements of type F32 cannot be read as integers; store I64");
+                    "FILE: tensor x: elements of type F32 cannot be read as integers; store I32 or I64");
 }
 
 TEST_CASE("a file with any bit flipped is refused, and so is one that ends early or late", "[files]") {
