@@ -120,9 +120,9 @@ class Transformer(nn.Module):
             slopes = 2 ** (-8 * torch.arange(1, heads + 1).double() / heads)
             scores = scores - slopes.to(x)[:, None, None] * ahead.abs()
         hidden = padding[:, None, None] | (ahead > 0) if causal else padding[:, None, None]
-        linear = a["score"] == "linear"
-        scores = self.point(site + "hook_attn_scores", scores.masked_fill(hidden, 0 if linear else -torch.inf))
-        weights = self.point(site + "hook_pattern", scores if linear else F.softmax(scores, dim=-1))
+        weights = scores.masked_fill(hidden, 0) if a["score"] == "linear" else F.softmax(
+            self.point(site + "hook_attn_scores", scores.masked_fill(hidden, -torch.inf)), dim=-1)
+        weights = self.point(site + "hook_pattern", weights)
         z = self.point(site + "hook_z", (F.dropout(weights, a["dropout"], self.training) @ v).transpose(1, 2))
         if a["combine"] == "concat":
             return self.linear(name + ".out_proj", z.flatten(2), channels)
@@ -265,11 +265,9 @@ class Recurrent(nn.Module):
             context = attend() if additive else None
             x = x if context is None else torch.cat([x, context], dim=-1)
             state = self.decoder["gru"](x[:, None], state[None])[1][0]
-            if self.kind == "none":
-                outputs.append(state)
-                continue
-            context = attend() if context is None else context
-            outputs.append(torch.tanh(scorer.combine(torch.cat([context, state], dim=-1))))
+            if self.kind != "none":
+                context = attend() if context is None else context
+            outputs.append(state if context is None else torch.tanh(scorer.combine(torch.cat([context, state], dim=-1))))
         return self.output(drop(torch.stack(outputs, dim=1))), all_weights and torch.stack(all_weights, dim=1)
 
     def forward(self, sources, tokens, lengths=None):

@@ -108,9 +108,7 @@ def compare(words, run):
         cache = {"logits": cache["logits"]}  # which has no points
     for name in [name for name in cache if name.endswith("hook_scale")]:  # which is no point
         del cache[name]
-    linear = module.config["attention"]["score"] == "linear"
-    more = {name for name in values if linear and name.endswith("hook_attn_scores")}
-    assert set(values) - more == set(cache), f"{words}: sites that one has: {(set(values) - more) ^ set(cache)}"
+    assert set(values) == set(cache), f"{words}: sites that one has: {set(values) ^ set(cache)}"
     for kind, layers in weights.items() if isinstance(weights, dict) else [("blocks", weights)]:
         patterns = [value for name, value in values.items() if name.endswith("hook_pattern") and kind in name
                     and (kind == "cross" or ".cross." not in name)]
