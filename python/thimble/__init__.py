@@ -14,15 +14,15 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 from . import _arguments
 from ._arguments import Overrides, Path
 from ._heads import Attention, Head, Heads, Score
-from ._model import Model
+from ._model import Cache, Model, Tokens
 from ._program import InputError, NonFiniteError, ThimbleError, __version__, call, program
 from ._probe import Probe, probe
 from ._run import Run
 from ._task import Task, settings
 
 # Without open, which would take the place of Python's.
-__all__ = ["Attention", "Head", "Heads", "InputError", "Model", "NonFiniteError", "Probe", "Run", "Score", "Sweep", "Task",
-           "ThimbleError", "compare", "gradcheck", "probe", "program", "sweep", "tasks", "train"]
+__all__ = ["Attention", "Cache", "Head", "Heads", "InputError", "Model", "NonFiniteError", "Probe", "Run", "Score", "Sweep",
+           "Task", "ThimbleError", "Tokens", "compare", "gradcheck", "probe", "program", "sweep", "tasks", "train"]
 
 
 def train(config: Union[Path, Task], overrides: Overrides = None, *, out: Optional[Path] = None, resume: bool = False,
@@ -31,8 +31,7 @@ def train(config: Union[Path, Task], overrides: Overrides = None, *, out: Option
     a bundled config, or a Task; overrides: values by key, such as {"model.heads": 2}; out: the run's directory, by default a
     new one under runs/; threads never change the result."""
     file = config.config() if isinstance(config, Task) else config
-    result = call(_arguments.train(file, overrides, out, resume, stop_after, threads), progress=True)
-    return Run(result["directory"])
+    return Run(call(_arguments.train(file, overrides, out, resume, stop_after, threads), progress=True)["directory"])
 
 
 class Sweep:
@@ -65,6 +64,7 @@ def open(config: Union[Path, Task, None] = None, weights: Optional[Path] = None,
          threads: Optional[int] = None) -> Model:
     """A model of weights from elsewhere with a config, or of a checkpoint, weights=FILE, alone. Needs NumPy."""
     file = config.config() if isinstance(config, Task) else config
+    file, weights = (pathlib.Path(x).absolute() if x and pathlib.Path(x).exists() else x for x in (file, weights))
     return Model(_arguments.serve(None, None, overrides, threads, weights, file))
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 Head = Union[str, Tuple[int, int]]  # "cross.0.1" or (layer, head), from 0
 Path = Union[str, "os.PathLike[str]"]
@@ -15,22 +15,24 @@ VERSION = ["--version"]
 
 def value(x: Any) -> str:
     """A value as the program reads it: texts and paths as they are, None as nothing, anything else as JSON, which is YAML."""
-    if x is None:
-        return ""
-    if isinstance(x, str) or hasattr(x, "__fspath__"):
-        return os.fspath(x)
-    try:
-        return json.dumps(x, ensure_ascii=False, default=lambda number: number.item())  # of NumPy
-    except AttributeError:
+    if x is None or isinstance(x, (str, os.PathLike)):
+        return os.fspath(x or "")
+    try:  # what NumPy has is a list or number there, and so is a range
+        return json.dumps(x, ensure_ascii=False, default=lambda x: x.tolist() if hasattr(x, "tolist") else list(x))
+    except TypeError:
         raise TypeError(f"{x!r}: must be a text, a path, a number, a boolean, None, or a list or dict of them") from None
 
 
-def words(overrides: Overrides, section: str = "") -> List[str]:
-    """{"model.heads": 2} and {"model": {"heads": 2}} are `model.heads=2`."""
-    out: List[str] = []
+def flat(overrides: Overrides, section: str = "") -> Dict[str, Any]:
+    """{"model": {"heads": 2}} as {"model.heads": 2}."""
+    out: Dict[str, Any] = {}
     for key, x in (overrides or {}).items():
-        out += words(x, f"{section}{key}.") if isinstance(x, Mapping) else [f"{section}{key}={value(x)}"]
+        out.update(flat(x, f"{section}{key}.") if isinstance(x, Mapping) else {f"{section}{key}": x})
     return out
+
+
+def words(overrides: Overrides) -> List[str]:
+    return [f"{key}={value(x)}" for key, x in flat(overrides).items()]
 
 
 def place(path: Path) -> str:
@@ -41,19 +43,15 @@ def place(path: Path) -> str:
 
 def options(**settings: Any) -> List[str]:
     """stop_after=5 is `--stop-after 5`, resume=True is `--resume`; None and False are left out."""
-    out: List[str] = []
-    for name, setting in settings.items():
-        if setting is None or setting is False:
-            continue
-        out.append("--" + name.replace("_", "-"))
-        if setting is not True:
-            out.append(value(setting))
-    return out
+    given = {"--" + name.replace("_", "-"): x for name, x in settings.items() if x is not None and x is not False}
+    return [word for option, x in given.items() for word in (option, value(x))[:1 if x is True else 2]]
 
 
-def in_python(message: str, command: Sequence[str]) -> str:
+def in_python(message: str, command: Any) -> str:
     """A message that names the options of a command by the keywords that the package takes, and those that it gave."""
-    message = re.sub("--(clean|corrupted)-text", r"--\1", message)
+    for words_of_it, ours in (("--(clean|corrupted)-text", r"--\1"), ("; see thimble [a-z]+ --help", ""),
+                              ("thimble train (.+) --resume", r'thimble.Run("\1").resume()')):
+        message = re.sub(words_of_it, ours, message)
     takes = getattr(globals().get("".join(command[1:2])), "__annotations__", {})
     for option, setting in [*zip(command, [*command[1:], ""]), *(("--" + x.replace("_", "-"), "") for x in takes)]:
         if re.fullmatch("--[a-z-]+", option):
@@ -90,13 +88,15 @@ def trace(run: Path, checkpoint: Checkpoint, text: str) -> List[str]:
 
 def ablate(run: Path, checkpoint: Checkpoint, heads: Union[str, Sequence[Head]],
            sequences: Optional[int]) -> List[str]:
-    chosen = [heads] if isinstance(heads, str) else heads
-    names = ",".join(head if isinstance(head, str) else f"{head[0]}.{head[1]}" for head in chosen)
+    is_one = isinstance(heads, str) or not all(hasattr(head, "__len__") for head in heads)
+    names = ",".join(head if isinstance(head, str) else ".".join(map(str, head)) for head in ([heads] if is_one else heads))
     return [*_of_run("ablate", run, checkpoint), *options(sequences=sequences), "--", names]
 
 
 def patch(run: Path, checkpoint: Checkpoint, clean: Union[int, str, None], corrupted: Union[int, str, None],
           pairs: Any, edges: bool, corruption: Optional[str]) -> List[str]:
+    if None not in (clean, corrupted) and isinstance(clean, str) != isinstance(corrupted, str):
+        raise TypeError("clean and corrupted: must be two texts, or the numbers of two test sequences")
     pair = {name + "_text" * isinstance(x, str): x for name, x in (("clean", clean), ("corrupted", corrupted))}
     return [*_of_run("patch", run, checkpoint), *options(pairs=pairs, edges=edges, corruption=corruption, **pair)]
 

@@ -58,10 +58,10 @@ class Heads(List[Head]):
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, str):
-            found = next((head for head in self if head.name == which), None)
-            if found is None:
-                raise KeyError(f"{which}: is no head; there are {', '.join(head.name for head in self)}")
-            return found
+            names = [head.name for head in self]
+            if which not in names:
+                raise KeyError(f"{which}: is no head; there are {', '.join(names)}")
+            return self[names.index(which)]
         return Heads(super().__getitem__(which)) if isinstance(which, slice) else super().__getitem__(which)
 
     def frame(self) -> Any:

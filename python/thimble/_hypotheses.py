@@ -14,7 +14,11 @@ def rows(model: Any, split: str, sequences: int, vocabulary: Sequence[str],
         labels = batch.labels[i].reshape(-1)[:len(tokens)].tolist()
         source = [] if batch.sources is None else batch.sources[i][:batch.source_lengths[i]].tolist()
         read = [[model.vocabulary[token] for token in ids] for ids in (tokens, source) if ids]
-        attends = [[query, key, name] for name, rule in rules.items() for query, keys in enumerate(rule(*read))
+        matrices = {name: list(rule(*read)) for name, rule in rules.items()}
+        for name, matrix in matrices.items():
+            if [getattr(keys, "__len__", int)() for keys in matrix] != [len(read[-1])] * len(tokens):
+                raise ValueError(f"{name}: must return {len(tokens)} rows of {len(read[-1])} for {' '.join(read[0])}")
+        attends = [[query, key, name] for name, matrix in matrices.items() for query, keys in enumerate(matrix)
                    for key, is_one in enumerate(keys) if is_one]
         if source:
             given, answers = source, labels[:-1]  # without <end>

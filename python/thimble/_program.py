@@ -53,11 +53,9 @@ def program() -> str:
     candidates = [named] if named else [os.path.join(sysconfig.get_path("scripts"), "thimble"), "thimble",
                                         str(checkout / "build" / "release" / "thimble")]
     path = next((os.path.abspath(found) for found in [shutil.which(name) for name in candidates] if found), None)
-    if path is None and named:
-        raise RuntimeError(f"there is no program {named}, which the variable THIMBLE names; correct or unset it")
     if path is None:
-        raise RuntimeError("there is no program thimble on the path; add its folder to PATH, or set the variable "
-                           "THIMBLE to the program")
+        raise RuntimeError(f"there is no program {named}, which the variable THIMBLE names; correct or unset it" if named else
+                           "there is no program thimble on the path; add its folder to PATH, or set the variable THIMBLE to it")
     key = (path, os.stat(path).st_mtime_ns)
     if key not in _versions:
         said = subprocess.run([path, *_arguments.VERSION], capture_output=True, text=True, check=False).stdout
@@ -73,9 +71,8 @@ _SECONDS = 5  # between such lines, where none can be replaced
 
 
 class _Progress:
-    """Shows lines on standard error, in a notebook on standard output, as errors are red there. In a terminal and a notebook
-    progress is one line that moves, which remains of training alone; elsewhere it is a line every few seconds. shows: "all",
-    "progress" or "nothing"."""
+    """Shows "all" lines, "progress" or "nothing", on standard error, or in a notebook on standard output, as errors are red
+    there. There and in a terminal progress is one line that moves, which remains of training alone, else one now and then."""
 
     def __init__(self, shows: str):
         in_notebook = type(sys.stdout).__module__.startswith("ipykernel")
@@ -116,7 +113,7 @@ def _wait(process: "subprocess.Popen[str]", shows: str) -> List[str]:
     progress = _Progress(shows)
     try:
         for line in process.stderr or ():
-            lines.append(line.rstrip("\n"))
+            lines.append(_arguments.in_python(line.rstrip("\n"), process.args))
             held.append(lines[-1])
             if held[0].startswith("thimble: ") and not (re.match(r"step +\d|\d+/\d+ ", line) or _MOVES.match(line)):
                 continue
@@ -133,9 +130,8 @@ def _wait(process: "subprocess.Popen[str]", shows: str) -> List[str]:
 
 def call(arguments: Sequence[str], progress: bool = False) -> Any:
     """Runs the program, shows its progress and returns its result. With `progress` its other lines appear as they come, else
-    remarks are warnings. Raises InputError, NonFiniteError or ThimbleError with the program's message. At a
-    KeyboardInterrupt, or any other exception, the program saves what it trains, and ends before the exception goes on. May
-    be called by several threads at once."""
+    remarks are warnings. Raises InputError, NonFiniteError or ThimbleError with the program's message. At any other
+    exception, such as KeyboardInterrupt, the program saves what it trains and ends. Several threads may call at once."""
     command = [program(), *arguments]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", errors="replace") as process:

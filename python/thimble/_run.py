@@ -10,8 +10,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _arguments, _hypotheses, _plots, _program
-from ._arguments import Checkpoint, Overrides, Path, Texts
-from ._arguments import Head as HeadName
+from ._arguments import Checkpoint, Head as HeadName, Overrides, Path, Texts
 from ._heads import Attention, Head, Heads, attention
 from ._model import Model
 from ._server import needed
@@ -27,14 +26,12 @@ def _rows(path: pathlib.Path) -> List[Dict[str, Any]]:
 
 def _step(path: pathlib.Path) -> int:
     with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return int(header["__metadata__"]["step"])
+        return int(json.loads(file.read(int.from_bytes(file.read(8), "little")))["__metadata__"]["step"])
 
 
 class Run:
     """The run in a directory, which a program of the same version has trained or is training. checkpoint: "best", "final" or
-    a step; by default the newest; "init" for a model() before training. Nothing is kept but what was asked of the same
-    weights before."""
+    a step; by default the newest; "init" for a model() before training. What was asked of the same weights is kept."""
 
     def __init__(self, directory: Path, checkpoint: Checkpoint = None):
         self.directory = pathlib.Path(directory).absolute()
@@ -96,17 +93,16 @@ class Run:
     def weights(self) -> Dict[str, Any]:
         """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in). As
         they stand in the file, of which other calls compare the checksum. Raises ValueError where it cannot be read."""
-        from .safetensors_file import read  # needs NumPy
+        needed("numpy", "arrays")
+        from .safetensors_file import read
 
-        try:
-            arrays = read(self.path)[0]
-        except ValueError as error:
-            raise ValueError(f"{self.path}: {error}") from error
-        return {name: x for name, x in arrays.items() if not name.startswith("optimizer.")}
+        return {name: x for name, x in read(self.path)[0].items() if not name.startswith("optimizer.")}
 
     def torch(self) -> Any:
         """The model, of any kind, as a torch.nn.Module in evaluation mode. Needs PyTorch and PyYAML."""
-        from .to_torch import load  # needs PyTorch
+        for module in ("numpy", "torch", "yaml"):
+            needed(module, "modules")
+        from .to_torch import load
 
         return load(self.path)
 
@@ -118,8 +114,7 @@ class Run:
     def resume(self, overrides: Overrides = None, *, stop_after: Optional[int] = None,
                threads: Optional[int] = None) -> "Run":
         """Trains on from the newest checkpoint, with other settings where they may change; returns the run."""
-        arguments = _arguments.train(self.directory, overrides, None, True, stop_after, threads)
-        _program.call(arguments, progress=True)
+        _program.call(_arguments.train(self.directory, overrides, None, True, stop_after, threads), progress=True)
         return Run(self.directory)
 
     def evaluate(self, overrides: Overrides = None, splits: Texts = (), sequences: Optional[int] = None) -> Dict[str, Any]:
@@ -171,6 +166,8 @@ class Run:
                 out.writelines(_hypotheses.rows(model, "test", sequences, vocabulary, hypotheses))
                 with contextlib.suppress(_program.InputError):  # the task has none
                     out.writelines(_hypotheses.rows(model, "varied", 300, vocabulary, hypotheses))
+            if '"attends": [[' not in file.read_text("utf-8"):
+                raise ValueError(f"hypotheses: there is no rule that is true anywhere in {sequences} test sequences")
             result = _program.call(_arguments.inspect(self.directory, self.checkpoint, None, hypotheses=file,
                                                       sequences=sequences, examples=0))
         return Heads(Head(head, self) for head in result["heads"])
@@ -193,8 +190,7 @@ class Run:
     def generate(self, text: str = "", beams: Optional[int] = None, samples: Optional[int] = None,
                  **how: Any) -> List[Tuple[str, float]]:
         """The answers to an input, or what follows a prompt, likeliest first, each with the natural logarithm of its
-        probability. With `samples`, as many drawn ones; temperature, top_k, top_p and seed say how, tokens how long they may
-        be."""
+        probability. With `samples`, as many drawn ones; temperature, top_k, top_p and seed say how, tokens how long."""
         result = _program.call(_arguments.generate(self.directory, self.checkpoint, text, beams=beams, samples=samples, **how))
         return [(answer["text"], answer["log_probability"]) for answer in result["hypotheses"]]
 
@@ -222,8 +218,7 @@ class Run:
         return f"Run {where}: {said}"
 
     def _repr_html_(self) -> Optional[str]:
-        """What the heads do, and the map of the one that costs most, if they can be measured; else a notebook shows the
-        line."""
+        """What the heads do, and the map of the one that costs most, if they can be measured; else nothing."""
         try:
             heads = self.heads
             most = max(heads, key=lambda head: abs(head.ablation.get("zero", {}).get("loss_change") or 0))

@@ -26,7 +26,7 @@ def needed(module: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.split(".")[0]
-        raise ImportError(f"{what} need {name}; install it: pip install {name}") from error
+        raise ImportError(f"{what} need {name}; install it: pip install {'pyyaml' if name == 'yaml' else name}") from error
 
 
 def _bytes(array: Any) -> memoryview:
@@ -152,10 +152,8 @@ class Server:
 
     def _open(self) -> _Process:
         process = _Process(self.arguments)
-        description = self._exchange(process, {"do": "describe"}, {})[0]
-        if description["weights"] is not None:
-            description["weights"] = os.path.abspath(description["weights"])
-        self._description, self._process = description, process
+        self._description = self._exchange(process, {"do": "describe"}, {})[0]
+        self._process = process
         _program.warn(process.lines())
         return process
 

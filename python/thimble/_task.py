@@ -21,9 +21,8 @@ def _line(tokens: Texts, number: int) -> str:
 
 class Task:
     """Pairs of an input and its answer, which become a file that the program reads. pairs: (input, answer), each tokens or
-    a text of them with spaces between;
-    file: where to write them, tab-separated, and beside it FILE.yaml, a config; by default in runs/, under a name made from
-    their content, so that the same pairs are the same file. A run of them needs the file to be evaluated or inspected."""
+    a text of them with spaces between; file: where to write them, tab-separated, and beside it FILE.yaml, a config; by
+    default in runs/, under a name made from their content. A run of them needs the file to be evaluated or inspected."""
 
     def __init__(self, pairs: Iterable[Tuple[Texts, Texts]], file: Optional[Path] = None):
         lines: List[str] = []
@@ -38,8 +37,7 @@ class Task:
         self.file = pathlib.Path(file) if file is not None else pathlib.Path("runs") / f"pairs-{digits}.tsv"
 
     def config(self) -> pathlib.Path:
-        """Writes the pairs, and beside them a config of that task; returns its path. Raises FileExistsError if a file of
-        other content is there."""
+        """Writes the pairs, and beside them their config; returns its path. Raises FileExistsError if others are there."""
         config = self.file.with_name(self.file.name + ".yaml")
         content = json.dumps({"task": {"name": "file", "file": self.file.name, "format": "tsv"}}, ensure_ascii=False) + "\n"
         _write_new(self.file, self.text)
@@ -52,16 +50,19 @@ class Task:
 
 def settings(sweep: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
     """Writes the content of a sweep file, whose config may be a Task or a bundled one, under a name made from it."""
-    config = sweep.get("config", "")
+    config = sweep.get("config")
+    if config is None:
+        raise ValueError("sweep: needs a config: a file, the name of a bundled one, or a Task")
     if isinstance(config, Task):
         config = config.config()
     elif not os.path.exists(config):
         config = _write_named(_program.call(_arguments.show(config)), folder / "config")
-    return _write_named({**sweep, "config": os.path.abspath(config)}, folder / "settings")
+    grid = {"grid": _arguments.flat(sweep["grid"])} if isinstance(sweep.get("grid"), Mapping) else {}
+    return _write_named({**sweep, **grid, "config": os.path.abspath(config)}, folder / "settings")
 
 
 def _write_named(content: Any, path: pathlib.Path) -> pathlib.Path:
-    text = json.dumps(content, ensure_ascii=False)
+    text = _arguments.value(content)
     path = path.with_name(f"{path.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.yaml")
     _write_new(path, text)
     return path

@@ -7,6 +7,7 @@ import struct
 import numpy
 
 TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
+READ = {**TYPES, "BF16": "<u2"}  # the upper half of F32
 
 
 def write(path, arrays, metadata=None):
@@ -34,10 +35,11 @@ def read(path):
         metadata = header.pop("__metadata__", {})
         for name, entry in header.items():
             begin, end = entry["data_offsets"]
-            if entry["dtype"] not in TYPES:
-                raise ValueError(f"{name}: safetensors of type {entry['dtype']} are not read here, only {list(TYPES)}")
-            array = numpy.frombuffer(content[start + begin:start + end], TYPES[entry["dtype"]])
+            if entry["dtype"] not in READ:
+                raise ValueError(f"{name}: safetensors of type {entry['dtype']} are not read here, only {list(READ)}")
+            array = numpy.frombuffer(content[start + begin:start + end], READ[entry["dtype"]])
+            array = (array.astype("<u4") << 16).view("<f4") if entry["dtype"] == "BF16" else array
             arrays[name] = array.reshape(entry["shape"]).copy()
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError, struct.error) as error:
-        raise ValueError(f"is not a safetensors file, or is damaged ({error!r}); restore it") from error
+        raise ValueError(f"{path}: is not a safetensors file, or is damaged ({error!r}); restore it") from error
     return arrays, metadata

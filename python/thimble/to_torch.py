@@ -16,14 +16,14 @@ def load(path):
     """The model of a checkpoint, in evaluation mode. Raises ValueError, in a sentence, when that cannot be."""
     arrays, metadata = safetensors_file.read(path)
     if "config" not in metadata:
-        raise ValueError("has no config among its metadata; is it a checkpoint of thimble?")
+        raise ValueError(f"{path}: has no config among its metadata; is it a checkpoint of thimble?")
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items() if not name.startswith("optimizer.")}
     try:
         model = torch_models.make(yaml.safe_load(metadata["config"])["model"],
                                   {name: tuple(tensor.shape) for name, tensor in tensors.items()})
         model.to(tensors["token_embedding.weight"].dtype).load_state_dict(tensors)
     except (KeyError, RuntimeError) as error:
-        raise ValueError("its tensors are not those of its config: " + " ".join(str(error).split())) from error
+        raise ValueError(f"{path}: its tensors are not those of its config: " + " ".join(str(error).split())) from error
     return model.eval()
 
 
@@ -35,7 +35,7 @@ def main(arguments=None):
     try:
         torch.save(load(args.checkpoint).state_dict(), args.out)
     except (OSError, ValueError) as error:
-        parser.exit(2, f"to_torch: {args.checkpoint}: {error}\n")
+        parser.exit(2, f"to_torch: {error}\n")
 
 
 if __name__ == "__main__":

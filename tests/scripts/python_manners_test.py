@@ -144,16 +144,20 @@ def test_sweeps_of_a_dictionary(tmp_path):
         overrides = {key: x for key, x in short.items() if config is not task or key.startswith("train.")}
         swept = thimble.sweep({**content, "config": config}, overrides, out=place)
         assert len(swept.runs) == 2 and sorted(path.name for path in place.parent.iterdir())[0].startswith("settings-")
-    for wrong, message in (({**content, "config": "nope"}, "nope: no such config"), ({**content, "gird": 1}, "gird: unknown key")):
-        with pytest.raises(thimble.InputError, match=message):
+    swept = thimble.sweep({**content, "grid": {"model": {"heads": numpy.array([1, 2])}}, "seeds": range(3, 4)}, short, jobs=2)
+    assert [run.result["weights_hash"] for run in swept.runs] == [run.result["weights_hash"] for run in sweep.runs]
+    for wrong, message in (({**content, "config": "nope"}, "nope: no such config"), ({**content, "gird": 1}, "gird: unknown key"),
+                           ({"grid": {}}, "^sweep: needs a config: a file, the name of a bundled one, or a Task$")):
+        with pytest.raises(ValueError, match=message):
             thimble.sweep(wrong)
     assert content == {"config": "reverse", "grid": {"model.heads": [1, 2]}, "seeds": [3]}  # is left as it was
 
 
-def test_messages_name_keywords(run):
+def test_messages_name_keywords(run, capfd):
     for call, message in (
             (lambda: run.patch(pairs=-1), "^pairs=-1: must be an integer from 2"),
             (lambda: run.patch(clean=0, corrupted=1, edges=True), "^edges=True measures .*; leave out clean=, corrupted= and --heads$"),
+            (lambda: run.patch(clean="3 1 4"), "^clean= requires corrupted=$"),
             (lambda: run.evaluate(splits="tests"), "^splits=tests: must be one of"),
             (lambda: thimble.sweep("nope.yaml", jobs=-1), "^jobs=-1: must be an integer"),
             (lambda: thimble.train("reverse", SMALL, out=run.directory), 
@@ -161,6 +165,12 @@ def test_messages_name_keywords(run):
         with pytest.raises(thimble.InputError, match=message) as error:
             call()
         assert error.value.problems == str(error.value).split("\n")
+    with pytest.raises(TypeError, match="^clean and corrupted: must be two texts, or the numbers of two test sequences$"):
+        run.patch(clean="3 1 4", corrupted=1)
+    assert run.ablate((0, 1), 20) == run.ablate([(0, 1)], 20) and run.ablate(("0.1", "1.0"), 20)["heads"] == ["0.1", "1.0"]
+    capfd.readouterr()
+    thimble.train("reverse", SMALL, out="part", stop_after=3)
+    assert f'resume with:\n  thimble.Run("part").resume()\n' in capfd.readouterr().err
     command = ["thimble", "train", "x", "--stop-after", "3", "--out", "a--b"]
     said = "--stop-after 3: is less; --stop-after-all and a--out stay; --out=5, use --resume (or `--out`)"
     assert _arguments.in_python(said, command) == \
@@ -219,17 +229,18 @@ def test_edges(run):
 
 
 def test_what_is_not_installed_says_so(run):
-    code = "import sys\nfor name in ('numpy', 'pandas', 'matplotlib', 'matplotlib.pyplot'): sys.modules[name] = None\n" \
+    code = "import sys\nfor name in ('numpy', 'pandas', 'matplotlib', 'matplotlib.pyplot', 'torch'): sys.modules[name] = None\n" \
         f"import thimble\nrun = thimble.Run({str(run.directory)!r})\n" \
         "def said(call):\n    try: call()\n    except ImportError as error: print(error)\n    else: print('fine')\n" \
         "for call in (lambda: run.attention('1 2'), lambda: run.model(), lambda: run.heads.frame(), lambda: run.plot(),\n" \
-        "             lambda: run.heads[0].plot(), lambda: thimble.probe([], []), lambda: run._repr_html_()[0]): said(call)\n" \
+        "             lambda: run.heads[0].plot(), lambda: thimble.probe([], []), lambda: run._repr_html_()[0],\n" \
+        "             lambda: run.weights, lambda: run.torch()): said(call)\n" \
         "print(type(run.metrics).__name__)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     arrays = "arrays need numpy; install it: pip install numpy"
     plots = "plots need matplotlib; install it: pip install matplotlib"
     assert out.split("\n") == [arrays, arrays, "frames need pandas; install it: pip install pandas", plots, plots, arrays, "fine",
-                               "dict", ""]
+                               arrays, "modules need numpy; install it: pip install numpy", "dict", ""]
 
 
 def test_plots(run):

@@ -310,7 +310,7 @@ def test_ctrl_c_saves(whom):
     process = started(directory)
     (os.kill if whom == "the kernel" else os.killpg)(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert out == "interrupted\n" and "--resume" in err, (out, err)
+    assert out == "interrupted\n" and f'thimble.Run("{directory}").resume()' in err, (out, err)
     steps = int(thimble.Run(directory).path.stem[5:])
     assert thimble.Run(directory).resume({"train.steps": steps + 1}).result["steps"] == steps + 1
 
