@@ -6,8 +6,7 @@ from ._server import needed
 
 
 class Attribution(NamedTuple):
-    """values (B, T, parts), or (B, parts) of a model with one output for each sequence, which sum to the logits; parts:
-    their names."""
+    """values (B, T, parts), or (B, parts) of a model with an output for each sequence, which sum to the logits, and names."""
 
     values: Any
     parts: List[str]
@@ -16,10 +15,11 @@ class Attribution(NamedTuple):
 def attribute(model: Any, cache: Any, token: Any) -> Attribution:
     np, config = needed("numpy", "arrays"), model.config["model"]
     stack = "" if config["kind"] == "encoder" else "decoder."
-    for is_so, what in ((config["kind"] == "recurrent", "recurrent"), (config["norm"] != "pre", "post-norm"),
-                        (config["output"]["hidden"] > 0, "two-layer output net")):
+    for is_so, what, remedy in ((config["kind"] == "recurrent", "recurrent", ""),
+                                (config["norm"] != "pre", "post-norm", "; train with model.norm pre"),
+                                (config["output"]["hidden"] > 0, "two-layer output net", "; train with model.output.hidden 0")):
         if is_so:
-            raise ValueError(f"{what}: logits are not a sum of parts; train with model.norm pre and model.output.hidden 0")
+            raise ValueError(f"{what}: logits are not a sum of parts{remedy}")
     last = cache[f"{stack}blocks.{config['layers'] - 1}.hook_resid_post"].astype("f8")
     pooling = config["output"]["pooling"] if config["output"]["per"] == "sequence" else None
     ids = np.broadcast_to(model._outputs(token), last.shape[:1 if pooling else 2])
@@ -33,8 +33,6 @@ def attribute(model: Any, cache: Any, token: Any) -> Attribution:
         direction = direction / np.sqrt((x ** 2).mean(-1, keepdims=True) + config["norm_epsilon"])
 
     parts = _parts(model, cache, config, stack)
-    if not np.allclose(sum(parts.values()), last, rtol=0, atol=1e-3 * np.nanmax(abs(last)), equal_nan=True):
-        raise ValueError("the parts do not add up to the residual stream, which was replaced in this pass")
     values = [(part * direction).sum(-1) for part in parts.values()]
     if pooling:
         ends = np.arange(len(last)), (~np.isnan(last[..., 0])).sum(1) - 1
@@ -43,6 +41,10 @@ def attribute(model: Any, cache: Any, token: Any) -> Attribution:
     constants.update({} if of_output is None else {"output bias": of_output[ids]})
     stacked = np.stack([*values, *constants.values()], -1)
     known = ~np.isnan(stacked).any(-1, keepdims=True) & (ids >= 0)[..., None]
+    logits = np.take_along_axis(cache.logits, np.maximum(ids, 0)[..., None], -1)
+    allowed = 100 * np.finfo(logits.dtype).eps * abs(stacked).sum(-1, keepdims=True)
+    if (known & (abs(stacked.sum(-1, keepdims=True) - logits) > allowed)).any():
+        raise ValueError("the parts do not add up to the logits: the residual stream, or what follows it, was replaced")
     return Attribution(np.where(known, stacked, np.nan), [*parts, *constants])
 
 

@@ -50,9 +50,9 @@ class Tokens:
 class Cache(Dict[str, Any]):
     """Arrays by the name of their site, and the model that they are of."""
 
-    def __init__(self, arrays: Mapping[str, Any], model: "Model"):
+    def __init__(self, arrays: Mapping[str, Any], model: "Model", logits: Any):
         super().__init__(arrays)
-        self.model = model
+        self.model, self.logits = model, logits
 
     def logit_attribution(self, token: Any) -> Attribution:
         """What each part of the model adds to the logit of a token: its text or id, or an array of ids, such as labels."""
@@ -61,6 +61,9 @@ class Cache(Dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         close = difflib.get_close_matches(name, self, 1)
         raise KeyError(f"{name}: is not in the cache{f', did you mean {close[0]}?' if close else '; name it in names'}")
+
+    def __repr__(self) -> str:
+        return "\n  ".join(["Cache of", *(f"{name} {x.shape}" for name, x in self.items())])
 
 
 def _integers(name: str, x: Any) -> Any:
@@ -73,8 +76,27 @@ def _integers(name: str, x: Any) -> Any:
     return out
 
 
-def _floats(x: Any) -> Any:
+def _padded(name: str, x: Any, filling: int) -> Tuple[Any, Any]:
+    """Rows of integers as an array, and their lengths if these differ."""
+    lengths = [len(row) for row in x if hasattr(row, "__len__")] if isinstance(x, (list, tuple)) else []
+    if len(set(lengths)) < 2:
+        return _integers(name, x), None
+    out = np.full((len(x), max(lengths)), filling, "<i4")
+    for to, row in zip(out, x):
+        to[:len(row)] = _integers(name, row)
+    return out, np.array(lengths, "<i4")
+
+
+def _within(outputs: Tuple[int, ...], lengths: Any) -> Any:
+    """Which outputs (B, T) are within their row's length; all of outputs (B)."""
+    has_all = lengths is None or len(outputs) == 1
+    return np.ones(outputs, bool) if has_all else np.arange(outputs[1]) < np.reshape(lengths, (-1, 1))
+
+
+def _floats(rule: str, x: Any) -> Any:
     array = np.asarray(x)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{rule}, not {x!r:.50}")
     return np.ascontiguousarray(array, array.dtype if array.dtype.str in ("<f4", "<f8") else "<f8")
 
 
@@ -114,7 +136,7 @@ class Model(contextlib.AbstractContextManager["Model"]):
         wanted = _texts(names) or list(names)
         out = self._forward(x, [*wanted, "logits"], replace)
         asked = any(fnmatch.fnmatchcase("logits", name) for name in wanted)
-        return out["logits"], Cache({name: x for name, x in out.items() if asked or name != "logits"}, self)
+        return out["logits"], Cache({name: x for name, x in out.items() if asked or name != "logits"}, self, out["logits"])
 
     def loss(self, x: Any, targets: Any = None, *, replace: Any = None) -> Any:
         """The loss of each label in nats, NaN where there is none. targets: texts, or labels as data() has them."""
@@ -126,37 +148,34 @@ class Model(contextlib.AbstractContextManager["Model"]):
         array of the logits' shape, their product with it takes the place of the loss. A replaced value is a leaf: its
         derivative is that by the value that was put there."""
         wanted = _texts(names) or list(names)
+        batch = self._labelled(x, targets) if cotangent is None else self._batch(x)
         if cotangent is None:
-            out = self._forward(self._labelled(x, targets), ["loss"], replace, True, {"gradients": wanted})
-            value = np.nanmean(out.pop("loss"))
+            out = self._forward(batch, ["loss"], replace, True, {"gradients": wanted})
+            losses = out.pop("loss")
+            value = losses[_within(losses.shape, batch.lengths) & (np.asarray(batch.labels) >= 0)].mean()
         else:
-            cotangent = _floats(cotangent)
+            cotangent = _floats("cotangent: must be an array of numbers", cotangent)
             request = {"gradients": wanted, "cotangent": "cotangent"}
-            out = self._forward(self._batch(x), ["logits"], replace, False, request, {"cotangent": cotangent})
-            value = np.nansum(out.pop("logits") * cotangent)
+            out = self._forward(batch, ["logits"], replace, False, request, {"cotangent": cotangent})
+            product = out.pop("logits") * cotangent
+            value = product[_within(product.shape[:-1], batch.lengths)].sum()
         return float(value), {name[len("gradient."):]: array for name, array in out.items()}
 
-    def data(self, split: str = "test", sequences: Union[int, Sequence[int]] = 1000, *, first: int = 0) -> Tokens:
+    def data(self, split: str = "test", sequences: Any = 1000, *, first: int = 0) -> Tokens:
         """The first sequences of a split, from `first` on, or those of the given numbers, with their labels."""
-        request: Dict[str, Any] = {"do": "data", "split": split}
-        if np.ndim(sequences):
-            request["indices"] = _integers("sequences", sequences).tolist()
-        else:
-            request.update(first=int(first), count=int(sequences))  # type: ignore[arg-type]
-        reply, arrays = self._server.ask(request)
+        which = ({"indices": _integers("sequences", sequences).tolist()} if np.ndim(sequences) else
+                 {"first": int(first), "count": int(sequences)})
+        reply, arrays = self._server.ask({"do": "data", "split": split, **which})
         return Tokens(**arrays, where=np.array(reply["where"]))
 
     def tokens(self, texts: Texts, targets: Optional[Texts] = None) -> Tokens:
         """The ids of texts; with targets, or of a model of text, the labels, too."""
-        request = {"do": "tokens", "texts": _texts(texts) or list(texts)}
-        if targets is not None:
-            request["targets"] = _texts(targets) or list(targets)
+        request = {"do": "tokens", "texts": _texts(texts) or list(texts), "targets": _texts(targets) or list(targets or ())}
         return Tokens(**self._server.ask(request)[1])
 
     def texts(self, ids: Any, lengths: Any = None) -> List[str]:
         """The texts of ids, or of Tokens."""
-        batch = self._batch(ids)
-        batch = batch if lengths is None else dataclasses.replace(batch, lengths=lengths)
+        batch = self._batch(ids) if lengths is None else dataclasses.replace(self._batch(ids), lengths=lengths)
         return self._server.ask({"do": "texts"}, batch._arrays(False))[0]["texts"]
 
     def save(self, file: Path, names: Texts, x: Any, targets: Any = None, *, replace: Any = None) -> pathlib.Path:
@@ -183,18 +202,11 @@ class Model(contextlib.AbstractContextManager["Model"]):
     W_Q = property(lambda self: self._projections("q"), doc="Of queries (layers, heads, d_model, d_key).")
     W_K = property(lambda self: self._projections("k"), doc="Of keys; those that heads share are repeated for each.")
     W_V = property(lambda self: self._projections("v"), doc="Of values, as W_K.")
-
-    @property
-    def W_U(self) -> Any:
-        """From the residual stream to the logits (d_model, outputs)."""
-        return self.W_E.T if self.config["model"]["output"]["tied"] else self._weight("output.weight").T
-
-    @property
-    def W_O(self) -> Any:
-        """Of the outputs of heads (layers, heads, d_value, d_model)."""
-        heads, columns = self._heads("z")
-        return np.stack([self._head_outputs(f"encoder.layers.{layer}.self_attn.", heads, columns)
-                         for layer in range(self.config["model"]["layers"])])
+    W_O = property(lambda self: np.stack([self._head_outputs(f"encoder.layers.{layer}.self_attn.", *self._heads("z"))
+                                          for layer in range(self.config["model"]["layers"])]),
+                   doc="Of the outputs of heads (layers, heads, d_value, d_model).")
+    W_U = property(lambda self: (self.W_E if self.config["model"]["output"]["tied"] else self._weight("output.weight")).T,
+                   doc="From the residual stream to the logits (d_model, outputs).")
 
     def QK(self, layer: int, head: int) -> Any:
         """W_Q W_Kᵀ, (d_model, d_model): from a query's and a key's vector to their score."""
@@ -218,16 +230,12 @@ class Model(contextlib.AbstractContextManager["Model"]):
         return [int(x) for x in shape.strip("()").split(", ")[2:]]
 
     def _projections(self, which: str) -> Any:
-        sizes = [self._heads(x) for x in "qkv"]
-        ends = np.cumsum([heads * columns for heads, columns in sizes])
-        (heads, columns), end, out = sizes["qkv".index(which)], ends["qkv".index(which)], []
+        sizes, at, out = [self._heads(x) for x in "qkv"], "qkv".index(which), []
+        first = 1 if at and self.config["model"]["attention"]["tie_query_key"] else 0  # as queries are the keys
+        end, (heads, columns) = sum(heads * columns for heads, columns in sizes[first:at + 1]), sizes[at]
         for layer in range(self.config["model"]["layers"]):
-            name = f"encoder.layers.{layer}.self_attn.in_proj_weight"
-            all_rows = self._weight(name)
-            if len(all_rows) != ends[-1]:
-                raise ValueError(f"{name}: does not have rows for queries, keys and values; run.weights has the parameters")
-            x = all_rows[end - heads * columns:end].reshape(heads, columns, -1).transpose(0, 2, 1)
-            out.append(np.repeat(x, sizes[0][0] // heads, axis=0))
+            rows = self._weight(f"encoder.layers.{layer}.self_attn.in_proj_weight")[end - heads * columns:end]
+            out.append(np.repeat(rows.reshape(heads, columns, -1).transpose(0, 2, 1), sizes[0][0] // heads, axis=0))
         return np.stack(out)
 
     def _weight(self, name: str) -> Any:
@@ -237,7 +245,7 @@ class Model(contextlib.AbstractContextManager["Model"]):
         if path is None:
             raise ValueError("weights before training are in no file")
         if not self._tensors:
-            self._tensors = read(path)[0]
+            self._tensors = {name: x.astype(np.promote_types(x.dtype, "f4")) for name, x in read(path)[0].items()}
         if name not in self._tensors:
             raise ValueError(f"{path}: has no {name}, which this needs; run.weights has what there is")
         return self._tensors[name]
@@ -259,21 +267,13 @@ class Model(contextlib.AbstractContextManager["Model"]):
     def _batch(self, x: Any) -> Tokens:
         if isinstance(x, Tokens):
             return x
-        if isinstance(x, np.ndarray):
-            ids = _integers("ids", x)
-            return Tokens(ids[None] if ids.ndim == 1 else ids)
         if isinstance(x, Mapping):
             return Tokens(**x)
         texts = _texts(x)
         if texts is not None:
             return self.tokens(texts)
-        lengths = [len(row) for row in x if hasattr(row, "__len__")] if isinstance(x, (list, tuple)) else []
-        if len(set(lengths)) < 2:
-            return self._batch(np.asarray(x))
-        padded = np.zeros((len(x), max(lengths)), "<i4")
-        for to, row in zip(padded, x):
-            to[:len(row)] = _integers("ids", row)
-        return Tokens(padded, np.array(lengths, "<i4"))
+        ids, lengths = _padded("ids", x, 0)
+        return Tokens(ids[None] if ids.ndim == 1 else ids, lengths)
 
     def _labelled(self, x: Any, targets: Any) -> Tokens:
         texts, answers = _texts(x), _texts(targets)
@@ -281,7 +281,7 @@ class Model(contextlib.AbstractContextManager["Model"]):
             raise ValueError("targets that are texts need inputs that are texts; with ids give labels, an array of ids")
         batch = self.tokens(texts, answers) if texts is not None else self._batch(x)
         if targets is not None and answers is None:
-            batch = dataclasses.replace(batch, labels=targets)
+            batch = dataclasses.replace(batch, labels=_padded("labels", targets, -1)[0])
         if batch.labels is None:
             raise ValueError("there are no labels; give targets: a text for each input, as in [\"3 1 4\"], [\"4 1 3\"], or "
                              "labels, an array of ids with -1 where there is none; or give what data() returns")
@@ -294,18 +294,22 @@ class Model(contextlib.AbstractContextManager["Model"]):
             return self._server.ask({**request, "texts": texts})[1]
         arrays = {**self._batch(x)._arrays(labels), **more}
         pairs = replace.items() if isinstance(replace, Mapping) else replace or ()
-        request["replace"] = [self._replacement(i, site, value, arrays) for i, (site, value) in enumerate(pairs)]
+        each = [(name, value) for site, value in pairs for name in ("*" in site and [
+            one["name"] for one in self.sites if fnmatch.fnmatchcase(one["name"], site) and not one["read_only"]]) or [site]]
+        request["replace"] = [self._replacement(i, site, value, arrays) for i, (site, value) in enumerate(each)]
         return self._server.ask(request, arrays)[1]
 
     def _replacement(self, i: int, site: str, value: Any, arrays: Dict[str, Any]) -> Dict[str, Any]:
         """A replacement, whose arrays are added to those of the request."""
-        value, where = value if isinstance(value, tuple) else (value, {})
+        value, where = value if isinstance(value, tuple) and len(value) == 2 else (value, {})
+        if isinstance(value, tuple) or not isinstance(where, Mapping):
+            raise TypeError(f'replace {site}: a part is (value, {{"head": 0}}), with head, position or mask')
         out: Dict[str, Any] = {"site": site}
-        if isinstance(value, str):
-            out[value] = 1000
+        if isinstance(value, str) and value == "mean":
+            out["mean"] = 1000
         elif not (np.ndim(value) == 0 and value == 0):
-            out["values"] = f"value {i} of {site}"
-            arrays[out["values"]] = self._broadcast(site, _floats(value), arrays)
+            out["values"], numbers = f"value {i} of {site}", _floats(f'replace {site}: must be "mean" or numbers', value)
+            arrays[out["values"]] = self._broadcast(site, numbers, arrays)
         for key, x in where.items():
             if key == "mask":
                 if np.asarray(x).dtype.kind != "b":

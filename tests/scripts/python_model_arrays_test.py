@@ -17,6 +17,8 @@ RUNS = {
                         "model.bias": False, "model.norm_type": "rms", "model.activation": "silu"}),
     "pair": ("translation", {"train.steps": 5, "data.train": 200}),
     "recurrent": ("translation_recurrent", {"train.steps": 2, "data.train": 200}),
+    "tied": ("reverse", {"train.steps": 3, "data.train": 500, "data.test": 50, "model.heads": 2,
+                         "model.attention.tie_query_key": True}),
     "classes": ("modular_addition", {"train.steps": 3}),
     "convolution": ("reverse", {"train.steps": 3, "data.train": 500, "data.test": 50, "model.mixer": "convolution"}),
 }
@@ -105,6 +107,7 @@ def test_sites_are_what_they_say(models):
     names = [name for name in cache if name.endswith("resid_post")]
     some = model.run_with_cache(["anna"], ["*resid_post", "hook_embed", "blocks.0.*resid_post"])[1]
     assert set(some) == {*names, "hook_embed"}
+    assert "  hook_embed (1, 5, 32)" in repr(some).split("\n") and len(repr(cache)) < 2000
     with pytest.raises(KeyError, match="hook_embd: is not in the cache, did you mean hook_embed[?]"):
         some["hook_embd"]
 
@@ -129,6 +132,12 @@ def test_matrices_of_heads(runs, models):
     shared = numpy.repeat(cache["blocks.0.attn.hook_k"], 2, axis=2)
     made = numpy.einsum("btc,hcd->bthd", cache["blocks.0.ln1.hook_normalized"], model.W_K[0])
     assert model.W_K.shape == model.W_Q.shape and numpy.allclose(made, shared, atol=1e-5)
+    model, weights = models["tied"], runs["tied"].weights
+    cache = model.run_with_cache(["1 2 3 4"])[1]
+    for name, matrix, first in (("q", model.W_Q, 0), ("k", model.W_K, 0), ("v", model.W_V, 32)):
+        bias = weights["encoder.layers.0.self_attn.in_proj_bias"][first:first + 32].reshape(2, 16)
+        made = numpy.einsum("btc,hcd->bthd", cache["blocks.0.hook_resid_pre"], matrix[0]) + bias
+        assert numpy.allclose(made, cache[f"blocks.0.attn.hook_{name}"], atol=1e-5), name
     for kind in ("pair", "recurrent", "convolution"):
         with pytest.raises(ValueError, match="those of an encoder with attention, which this model is not"):
             models[kind].W_V

@@ -76,6 +76,7 @@ def test_losses_of_texts(model):
     assert losses.shape == (2, 3) and numpy.isnan(losses[1, 2]) and numpy.isnan(losses).sum() == 1
     assert numpy.array_equal(model.loss(["1 2 3", "4 5"], [[3, 2, 1], [5, 4, -1]]), losses, equal_nan=True)
     assert numpy.array_equal(model.loss([[1, 2, 3], [4, 5]], numpy.array([[3, 2, 1], [5, 4, -1]])), losses, equal_nan=True)
+    assert numpy.array_equal(model.loss([[1, 2, 3], [4, 5]], [[3, 2, 1], [5, 4]]), losses, equal_nan=True)
     one = model.loss("1 2 3", "3 2 1")
     assert numpy.allclose(one, losses[:1], atol=1e-6)
     for call in (lambda: model.loss(["1 2"]), lambda: model.loss([[1, 2]]), lambda: model.gradients(["1 2"], names="*z")):
@@ -85,8 +86,9 @@ def test_losses_of_texts(model):
         model.loss([[1, 2]], ["2 1"])
 
 
-def test_errors_and_then_answers(model):
-    z = "blocks.0.attn.hook_z"
+def test_errors_and_then_answers(run, model):
+    z, with_nan = "blocks.0.attn.hook_z", numpy.zeros((1, 2, 2, 16))
+    with_nan[0, 1, 1, 3] = numpy.nan
     pid, logits = process_of(model), model(["1 2"])
     for call, message in (
             (lambda: model(["1 2"], replace={"blocks.0.attn.hook_zz": 0}), "no site blocks.0.attn.hook_zz, did you mean"),
@@ -110,6 +112,13 @@ def test_errors_and_then_answers(model):
             (lambda: model.loss(["1 2"], ["2 1", "1 1"]), "1 texts and 2 targets"),
             (lambda: model.loss(["1 2"], ["2 x"]), "no token x"),
             (lambda: model.gradients(["1 2"], names="logits", cotangent=numpy.ones((1, 2, 9))), r"\(1, 2, 9\)"),
+            (lambda: model.gradients(["1 2"], ["2 1"], "logits", replace={z: with_nan}),
+             f"replace {z}: NaN for row 0 at position 1, as an array has it beyond the end of a shorter row; leave it out"),
+            (lambda: model(["1", "1 2"], replace={z: with_nan[:1]}), "NaN for row 1 at position 1"),
+            (lambda: model.gradients(["1 2"], names="logits", cotangent=[[[0.0] * 10, [numpy.nan] + [0.0] * 9]]),
+             "cotangent: NaN for row 0 at position 1; put 0 where"),
+            (lambda: model.tokens([]), "texts: none; give at least 1"),
+            (lambda: run.attention([]), "texts: none; give at least 1"),
             (lambda: model(["1 ten"]), "no token ten"),
             (lambda: model.tokens(["1", "ten"]), "text 1: .*no token ten"),
             (lambda: model.texts([[10]]), "token 10"),
@@ -125,6 +134,11 @@ def test_errors_and_then_answers(model):
     assert process_of(model) == pid
     for call, message in ((lambda: model([[1.5]]), "ids: must be integers, not float64"),
                           (lambda: model([[2 ** 40]]), "ids: holds 1099511627776, which is too large"),
+                          (lambda: model(["1"], replace={z: "zero"}), f"replace {z}: must be \"mean\" or numbers, not 'zero'"),
+                          (lambda: model(["1"], replace={z: lambda x: x}), "must be \"mean\" or numbers, not <function"),
+                          (lambda: model(["1"], replace={z: None}), "must be \"mean\" or numbers, not None"),
+                          (lambda: model(["1"], replace={z: (0, None)}), r'a part is \(value, {"head": 0}\)'),
+                          (lambda: model(["1"], replace={z: (1.0, 2.0, 3.0)}), r'a part is \(value, {"head": 0}\)'),
                           (lambda: model(["1"], replace={z: (0, {"heads": 0})}), "no 'heads'; it is head, position or mask"),
                           (lambda: model(["1"], replace={z: (0, {"mask": [0, 1]})}), "mask must be booleans, not int64")):
         with pytest.raises((TypeError, ValueError), match=message):
@@ -287,6 +301,32 @@ def test_weights_with_a_config(run, model):
         assert (other(["1 2 3"]) == model(["1 2 3"])).all()
     with thimble.Run(run.directory, checkpoint="best").model() as best:
         assert best.description["weights"].endswith("best.safetensors") and best(["1"]).shape == (1, 1, 10)
+
+
+def test_weights_of_half_precision(run):
+    for dtype in ("F16", "BF16"):
+        arrays = {name: x.astype("f4") for name, x in run.weights.items()}
+        bits = {name: (x.view("u4") >> 16).astype("<u2") if dtype == "BF16" else x.astype("<f2") for name, x in arrays.items()}
+        header, data = {}, b""
+        for name, x in bits.items():
+            header[name] = {"dtype": dtype, "shape": x.shape, "data_offsets": [len(data), len(data) + x.nbytes]}
+            data += x.tobytes()
+        text = json.dumps(header).encode()
+        pathlib.Path("half.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+        with thimble.open(run.directory / "config.yaml", "half.safetensors") as model:
+            cache = model.run_with_cache(["1 2 3"])[1]
+            made = cache["blocks.0.hook_resid_pre"][0] @ model.W_V[0, 1]
+            made += arrays["encoder.layers.0.self_attn.in_proj_bias"][64 + 16:]
+            assert model.W_E.dtype == numpy.float32 and numpy.allclose(made, cache["blocks.0.attn.hook_v"][0, :, 1], atol=1e-2)
+            assert numpy.allclose(model.W_E, arrays["token_embedding.weight"], atol=2e-2)
+
+
+def test_a_place_stays_when_the_folder_changes(run, tmp_path, monkeypatch):
+    with thimble.open(os.path.relpath(run.directory / "config.yaml"), os.path.relpath(run.path)) as model:
+        logits = model(["1 2"])
+        model.close()
+        monkeypatch.chdir(tmp_path)
+        assert (model(["1 2"]) == logits).all() and (model.W_E == run.weights["token_embedding.weight"]).all()
 
 
 def test_without_numpy():

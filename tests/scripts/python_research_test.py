@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import warnings
 
 import pytest
 
@@ -58,8 +59,7 @@ def test_a_mean_is_that_of_ablation(runs, kind, site):
         mean = numpy.nanmean(model.run_with_cache(data, site)[1][site], 0)
         put = model.run_with_cache(data[:3], site, replace={site: "mean"})[1][site][0]
         assert numpy.allclose(put, numpy.where(numpy.isnan(put), put, mean[:len(put)]), rtol=0, atol=1e-12, equal_nan=True)
-        for where, bad, message in ((site, "median", "there is no key median, did you mean mean?"),
-                                    (site, ("mean", {"head": 9}), "head 9; there are 0 to"),
+        for where, bad, message in ((site, ("mean", {"head": 9}), "head 9; there are 0 to"),
                                     (site.replace("_z", "_pattern"), "mean", "not of attention; give values")):
             with pytest.raises(thimble.InputError, match=re.escape(message)):
                 model(data, replace={where: bad})
@@ -111,10 +111,51 @@ def test_hypotheses(runs):
     assert mirror["task_target"].varied.eligible == built_in["mirror"].varied.eligible
     cross = translation.test({"same place": lambda y, x: [[k == q for k in range(len(x))] for q in range(len(y))]}, 50)
     assert cross["cross.0.0"].hypotheses["same place"]["name"] == "same place"
+    for rules, message in (({}, "no rule that is true anywhere in 20 test sequences"),
+                           ({"none": lambda x: numpy.zeros((len(x), len(x)))}, "no rule that is true anywhere in 20"),
+                           ({"wide": lambda x: numpy.ones((len(x), len(x) + 1))}, "^wide: must return 16 rows of 16 for "),
+                           ({"flat": lambda x: numpy.ones(len(x))}, "^flat: must return 16 rows of 16 for ")):
+        with pytest.raises(ValueError, match=message):
+            run.test(rules, 20)
     pairs = [(f"{a} {b}", "odd" if (a + b) % 2 else "even") for a in range(40) for b in range(8)]
     sums = thimble.train(thimble.Task(pairs), {**SHORT, "model.d_model": 8, "model.output.per": "sequence"}, out="runs/sums")
     first = sums.test({"first": lambda x: [[k == 0 for k in range(len(x))] for _ in x]})  # outputs are not the vocabulary
     assert first[0].result["ablation"]["zero"]["labels"] == sums.result["test"]["labels"]
+
+
+def test_a_wildcard_replaces_each_with_what_fits_it(runs):
+    for kind, text, sites, shapes in (("summed heads", "1 2 3", "blocks.*.attn.hook_z", {(1, 3, 2, 16)}),
+                                      ("llama", "anna", "*.attn.hook_*", {(1, 4, 5, 5), (1, 5, 4, 8), (1, 5, 2, 8)})):
+        with runs[kind].model() as model:
+            cache = model.run_with_cache(text, sites, replace={sites: 0.5})[1]
+        assert {x.shape for x in cache.values()} == shapes and all((x == 0.5).any() for x in cache.values())
+
+
+@pytest.mark.parametrize("kind", ["learned", "decoder", "last"])
+def test_only_some_positions_are_replied(runs, kind):
+    with runs[kind].model() as model:
+        data, wanted = model.data("test", 5), [2, 0]
+        cache = model.run_with_cache(data)[1]
+        some = model._server.ask({"do": "forward", "return": ["*"], "positions": wanted}, data._arrays(False))[1]
+        for site in model.sites:
+            axes = site["shape"].strip("()").split(", ")
+            axis = next((axis for axis, n in enumerate(axes) if n in "TS"), None)
+            whole = cache[site["name"]]
+            rows = whole if axis is None else whole.take(wanted, axis)
+            assert numpy.array_equal(some[site["name"]], rows, equal_nan=True), site
+
+
+def test_a_loss_that_is_not_a_number_stays_so(runs):
+    site, put = "output.weight", {"blocks.0.hook_resid_post": (numpy.inf, {"position": 0})}
+    with runs["learned"].model() as model, numpy.errstate(all="ignore"):
+        data = model.data("test", 6)
+        data.labels[:, 1] = -1  # a position without a label, and what is beyond the lengths
+        beyond = thimble.Tokens(data.ids, data.lengths, numpy.where(numpy.arange(16) < data.lengths[:, None], data.labels, 1))
+        losses = model.loss(data)
+        for batch in (data, beyond):
+            assert model.gradients(batch, None, site)[0] == pytest.approx(numpy.nanmean(losses), rel=1e-12)
+            assert numpy.isnan(model.gradients(batch, None, site, replace=put)[0])
+        assert numpy.isnan(model.gradients(data, None, site, cotangent=numpy.ones((6, 16, 27)), replace=put)[0])
 
 
 def test_names_of_parts(runs):
@@ -140,8 +181,9 @@ def test_a_head_adds_what_is_lost_without_it(runs):
 
 
 def test_what_has_no_attribution_says_why(runs):
-    for kind, message in (("post", "^post-norm: logits are not a sum of parts; train with model.norm pre"),
-                          ("two layers", "^two-layer output net: "), ("recurrent", "^recurrent: ")):
+    for kind, message in (("post", "^post-norm: logits are not a sum of parts; train with model.norm pre$"),
+                          ("two layers", "^two-layer output net: logits .*; train with model.output.hidden 0$"),
+                          ("recurrent", "^recurrent: logits are not a sum of parts$")):
         with runs[kind].model() as model:
             with pytest.raises(ValueError, match=message) as error:
                 model.run_with_cache(model.data("test", 2))[1].logit_attribution(1)
@@ -155,9 +197,15 @@ def test_what_has_no_attribution_says_why(runs):
                                (-2, "outputs are 0 to 26, -1 for none")):
             with pytest.raises(ValueError, match=message):
                 cache.logit_attribution(token)
-        cache = model.run_with_cache(["anna"], replace={"blocks.1.hook_resid_mid": 0})[1]
-        with pytest.raises(ValueError, match="the residual stream, which was replaced"):
-            cache.logit_attribution("a")
+    for precision, much in (("float32", 1e-2), ("float64", 1e-8)):
+        with runs["learned"].model({"train.precision": precision}) as model:
+            cache = model.run_with_cache(["anna"])[1]
+            hair = numpy.arange(32) * much
+            for site in ("blocks.1.hook_resid_mid", "blocks.1.hook_resid_post", "ln_final.hook_normalized", "logits"):
+                changed = model.run_with_cache(["anna"], replace={site: cache[site] + hair[:cache[site].shape[-1]]})[1]
+                with pytest.raises(ValueError, match="the parts do not add up to the logits"):
+                    changed.logit_attribution("a")
+    with runs["learned"].model() as model:
         again = pickle.loads(pickle.dumps(model.run_with_cache(["anna"])[1]))
         assert again.logit_attribution("a").values.shape == (1, 5, 16)
         again.model.close()
@@ -305,6 +353,11 @@ def test_probes_leave_out_what_does_not_count():
     X[:, 4], y[:, 3] = numpy.nan, -1
     found = thimble.probe(X, y)
     assert found.n_train + found.n_test == 300 and found.score > 0.95 and found.classes.tolist() == [0, 1]
+    X[:, 4] = numpy.inf
+    words = numpy.array(["no", "yes"])[numpy.maximum(y, 0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert thimble.probe(X, y)[:3] == found[:3] and thimble.probe(X, words).n_test == 120
     number = numpy.where(y < 0, numpy.nan, y)
     assert thimble.probe(X, number).n_test == 90
     for X, y, message in ((X, y[:50], "X must be"), (X[:1], y[:1], "1 sequences with . different labels are too few"),
