@@ -66,14 +66,14 @@ silent 'longest sequence'
 gzip -c sorted.tsv >packed.tsv
 { printf '\xef\xbb\xbf' && cat sorted.tsv; } >mark.tsv
 expect 0 "$("$thimble" tasks file task.file=sorted.tsv | grep '^vocabulary')" tasks file task.file=mark.tsv
-expect 2 "wide.tsv: UTF-16; convert it: iconv -f UTF-16 -t UTF-8 '.*wide.tsv' > NEW" tasks file task.file=wide.tsv
+expect 2 "wide.tsv: UTF-16; convert it: iconv -f UTF-16 -t UTF-8 .*wide.tsv > NEW" tasks file task.file=wide.tsv
 command=$(grep -o 'iconv .*' <<<"$output")
 eval "${command/NEW/new.tsv}"
 cmp new.tsv sorted.tsv
-expect 2 "packed.tsv: compressed by gzip; unpack it: gunzip --keep" tasks file task.file=packed.tsv
-mv packed.tsv packed.tsv.gz
-gunzip --keep packed.tsv.gz
-cmp packed.tsv sorted.tsv
+expect 2 "packed.tsv: compressed by gzip; unpack it: gunzip < .*packed.tsv > NEW" tasks file task.file=packed.tsv
+command=$(grep -o 'gunzip .*' <<<"$output")
+eval "${command/NEW/new.tsv}"
+cmp new.tsv sorted.tsv
 HOME=$work expect 0 '^vocabulary' tasks file 'task.file=~/sorted.tsv'
 # shellcheck disable=SC2016
 refuse '\$HOME is not' tasks file 'task.file=$HOME/sorted.tsv'

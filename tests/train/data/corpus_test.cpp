@@ -142,10 +142,10 @@ TEST_CASE("a text has remarks on equal documents, and on tokens at the ends of l
         "t.txt:2: same text as in t.txt:1; duplicates weigh as often as they occur");
   CHECK(
       first("ab \nba\t\na b\n", kTextLines) ==
-      "t.txt: 2 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:blank:]]*$//' <t.txt >NEW");
+      "t.txt: 2 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:space:]]*$//' <t.txt >NEW");
   CHECK(
       first("ab \nba\n  \nabb \n", stream) ==
-      "t.txt: 3 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:blank:]]*$//' <t.txt >NEW");
+      "t.txt: 3 lines end in blanks (␣, ⇥), which are tokens; to remove them: sed 's/[[:space:]]*$//' <t.txt >NEW");
   CHECK(first("ab\r\nba\r\n", stream) ==
         "t.txt: 2 carriage returns (␍) are tokens; to remove them: tr -d '\\r' <t.txt >NEW");
   CHECK(given_text("ab\nba\n", stream, 2).remarks().empty());

@@ -19,8 +19,9 @@ TEST_CASE("columns are chosen by number or by the names in the header", "[data]"
         "go V PST = went\nbe V = is");
   CHECK(rows_with({.input = "2,0", .target = "1"}, "t.tsv", three) ==
         "tags lemma = form\nV PST go = went\nV be = is");
-  CHECK(rows_with({.input = "lema", .target = "form"}, "t.tsv", three) ==
-        ":1: task.input: no column lema, did you mean lemma?; there are lemma, form, tags");
+  CHECK(
+      rows_with({.input = "lema", .target = "form"}, "t.tsv", three) ==
+      ":1: task.input: no column lema, did you mean lemma?; there are lemma, form, tags; columns can be numbers, from 0, with task.header=true");
   CHECK(rows_with({.input = "0", .target = "3"}, "t.tsv", three) ==
         ":1: 3 columns; task.input and task.target need column 3, from 0");
   CHECK(rows_with({.input = "0,", .target = "1"}, "t.tsv", three) ==

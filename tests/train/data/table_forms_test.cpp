@@ -80,12 +80,13 @@ TEST_CASE("columns with blank lines between sentences are rows with an answer pe
   for (const char* name : {"t.conll", "t.bio", "t.iob"}) CHECK(rows_with({}, name, text) == all);
   CHECK(rows_with({.target = "1"}, "t.conll", text) == "EU # = NNP VB\nPeter = NNP\nx = y");
   CHECK(rows_with({.input = "0,1", .target = "2,3"}, "t.conll", "a b c d\n") == "a|b = c|d");
-  CHECK(rows_with({}, "t.conll", "10 000\tNUM\na\t_\n\n") == "10_000 a = NUM -");  // at tabs if there are any
+  CHECK(rows_with({}, "t.conll", "10 000\tNUM\na\t_\n\n") == "10 000 a = NUM -");  // at tabs if there are any
   CHECK(table_with({}, "t.conll", text).stored_where(1) == "t.conll:7");
   CHECK(rows_with({}, "t.conll", "a X\nb\n") ==
         ":2: 1 column; a token has at least 2, its answer in the last");
-  CHECK(rows_with({}, "t.conll", "a X\nb Y Z\n") ==
-        ":2: 3 columns; the first token has 2; set task.target to the column of the answers");
+  CHECK(
+      rows_with({}, "t.conll", "a X\nb Y Z\n") ==
+      ":2: 3 columns; the first token has 2; delete its line if it is none, or set task.target to the column of the answers");
   CHECK(rows_with({.target = "1"}, "t.conll", "a X\nb Y Z\n") == "a b = X Y");
   CHECK(rows_with({.target = "2"}, "t.conll", "a X\n") == ":1: 2 columns; a token has column 2, from 0");
   CHECK(rows_with({.input = "word"}, "t.conll", "a X\n") ==
@@ -95,7 +96,7 @@ TEST_CASE("columns with blank lines between sentences are rows with an answer pe
 
 TEST_CASE("a file of pairs that resembles sentences in columns is told the format", "[data]") {
   const std::string rule =
-      " with blank lines between them, as of sentences whose tokens have tags; set task.format=conll; lines of pairs have no blank lines between them";
+      " with blank lines between them, as of sentences whose tokens have tags; lines of pairs have no blank lines between them; set task.format=conll";
   std::string spaces, tabs, pairs, double_spaced;
   for (int i = 0; i < 5; ++i) {
     spaces += fmt::format("a{} B-PER\nruns O\n\n", i);
@@ -224,7 +225,8 @@ TEST_CASE("empty fields are refused with their lines, or left out", "[data]") {
 
 TEST_CASE("a row with more fields than the header is refused", "[data]") {
   const std::string rows = "great,pos\ngreat, really great,pos\n";
-  const std::string rule = ":3: 3 columns; the header has 2; quote fields that have \",\" in them";
+  const std::string rule =
+      ":3: 3 columns; the header has 2; remove the commas that are too many, or quote fields that have them, from their first character on";
   CHECK(rows_with({.input = "text", .target = "label"}, "t.csv", "text,label\n" + rows) == rule);
   CHECK(rows_with({.input = "0", .target = "1", .header = true}, "t.csv", "text,label\n" + rows) == rule);
   CHECK(rows_with({.input = "a", .target = "b"}, "t.tsv", "a\tb\nc\td\te\n") ==
@@ -238,13 +240,13 @@ TEST_CASE("a row with more fields than the header is refused", "[data]") {
 }
 
 TEST_CASE("lines that end in CR alone name the command that converts them", "[data][text]") {
-  const std::string rule = ": its lines end in CR alone; convert it: tr '\\r' '\\n' < '";
+  const std::string rule = ": its lines end in CR alone; convert it: tr '\\r' '\\n' < ";
   for (const char* name : {"t.tsv", "t.csv", "t.jsonl", "t.conll", "t.conllu"})
     for (const char* end : {"", "\r", "\n"})
       CHECK(refusal({}, name, std::string("a\tb\rc\td") + end) ==
-            fmt::format("{0}: 1 problem\n{0}{1}{0}' > NEW", name, rule));
+            fmt::format("{0}: 1 problem\n{0}{1}{0} > NEW", name, rule));
   for (const TextOptions& options : {kTextLines, kTextStream})
-    CHECK(text_problem("anna\rbob\r", options) == "t.txt: 1 problem\nt.txt" + rule + "t.txt' > NEW");
+    CHECK(text_problem("anna\rbob\r", options) == "t.txt: 1 problem\nt.txt" + rule + "t.txt > NEW");
   CHECK(text_problem("anna\rb\nbob\n", kTextLines).find("CR") == std::string::npos);
   CHECK(rows_with({}, "t.tsv", "a\tb\r\n") == "a = b");
 }

@@ -235,7 +235,7 @@ TEST_CASE("a line that is not text is refused", "[data]") {
     CHECK(complaint(name, "a\xff\tb") == "invalid UTF-8 at byte 2 of the line; save the file as UTF-8");
     CHECK(complaint(name, std::string("a\0\tb", 4)) == "NUL byte at byte 2 of the line; delete it");
     CHECK(complaint(name, "\xff\xfe\n\xff") ==
-          fmt::format("{0}: 1 problem\n{0}: UTF-16; convert it: iconv -f UTF-16 -t UTF-8 '{0}' > NEW", name));
+          fmt::format("{0}: 1 problem\n{0}: UTF-16; convert it: iconv -f UTF-16 -t UTF-8 {0} > NEW", name));
     CHECK(complaint(name, "  \nx") != "accepted");
     CHECK(complaint(name, std::string((1 << 20) + 1, 'x')) ==
           "line of 1048577 bytes; the maximum is 1048576");
@@ -249,7 +249,7 @@ TEST_CASE("a line that is not text is refused", "[data]") {
       complaints({.main = {"t.dat", "a\tb"}}) ==
       "t.dat: 1 problem\nt.dat: unknown format; the name must end in .tsv, .txt, .csv, .jsonl, .conllu, .conll, .bio or .iob, or set task.format");
   CHECK(complaints({.main = {"t.tsv", "\x1f\x8b\x08"}}) ==
-        "t.tsv: 1 problem\nt.tsv: compressed by gzip; unpack it: gunzip --keep 't.tsv'");
+        "t.tsv: 1 problem\nt.tsv: compressed by gzip; unpack it: gunzip < t.tsv > NEW");
 }
 
 TEST_CASE("a line without exactly one tab is refused", "[data]") {

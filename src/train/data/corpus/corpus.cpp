@@ -241,7 +241,7 @@ void Corpus::add_remarks(std::vector<std::string>& lines) const {
     return std::ranges::find(tokens_, token) - tokens_.begin();
   };
   const std::ptrdiff_t space = id_of(" "), tab = id_of("\t"), carriage = id_of("\r"), line_feed = id_of("\n");
-  std::int64_t returns = 0, blanks = 0;
+  std::int64_t returns = 0, alone = 0, blanks = 0;
   std::uint32_t next = 0;  // document
   for (std::int64_t i = 0; i < count_; ++i) {
     const bool last = !is_stream() && i + 1 == document(next).end,
@@ -249,6 +249,7 @@ void Corpus::add_remarks(std::vector<std::string>& lines) const {
                ends = last || i + 1 == count_ || token(i + 1) == line_feed;
     next += last ? 1 : 0;
     returns += token(i) == carriage ? 1 : 0;
+    alone += token(i) == carriage && !ends ? 1 : 0;
     blanks += ends && !cut && (token(i) == space || token(i) == tab) ? 1 : 0;
   }
   const auto add = [&](std::int64_t n, std::string_view what, std::string_view command) {
@@ -256,8 +257,8 @@ void Corpus::add_remarks(std::vector<std::string>& lines) const {
       lines.push_back(fmt::format("{}: {} {}; to remove them: {} <{} >NEW", given_[0].name, n, what, command,
                                   shell_command({given_[0].name})));
   };
-  add(returns, "carriage returns (␍) are tokens", "tr -d '\\r'");
-  add(blanks, "lines end in blanks (␣, ⇥), which are tokens", "sed 's/[[:blank:]]*$//'");
+  add(returns, "carriage returns (␍) are tokens", 2 * alone > returns ? "tr '\\r' '\\n'" : "tr -d '\\r'");
+  add(blanks, "lines end in blanks (␣, ⇥), which are tokens", "sed 's/[[:space:]]*$//'");
 }
 
 std::vector<std::string> Corpus::remarks(std::int64_t) const {

@@ -36,9 +36,10 @@ std::vector<double> parse_split(const std::string& text) {
 
 void Corpus::read_file(const DataText& file, std::size_t index, Vocabulary& vocabulary, Problems& problems,
                        DataFile& source, const Visit& visit) {
-  const Lines lines = !is_stream()                          ? Lines::any
-                      : text_.tokens == Tokenization::bytes ? Lines::bytes
-                                                            : Lines::parts;
+  const bool bytes = text_.tokens == Tokenization::bytes;
+  const Lines lines = is_stream() ? (bytes ? Lines::bytes : Lines::parts)
+                      : bytes     ? Lines::any_bytes
+                                  : Lines::any;
   // Of a document, or a part of a stream; `blank`: of the blank lines after it, which another line makes a part of it.
   std::vector<std::int32_t> numbers, blank;
   std::string document, after;

@@ -11,10 +11,11 @@ namespace thimble {
 
 // What for_lines reads.
 enum class Lines {
-  filled,  // lines of UTF-8; blank ones are reported unless they end the file
-  any,     // lines of UTF-8
-  parts,   // parts of a text of UTF-8, see LineReader::next_part()
-  bytes,   // parts of any bytes
+  filled,     // lines of UTF-8; blank ones are reported unless they end the file
+  any,        // lines of UTF-8
+  any_bytes,  // lines of any bytes
+  parts,      // parts of a text of UTF-8, see LineReader::next_part()
+  bytes,      // parts of any bytes
 };
 
 // Calls f(line, number, complete) with each line or part, numbered by lines from 1; `complete`: a line break ends

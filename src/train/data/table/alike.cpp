@@ -55,8 +55,8 @@ std::string with_code_points(const std::string& token) {
 }
 
 bool is_unseen(char32_t c) {  // a space that is none, or without width
-  return c == 0xA0 || c == 0xAD || (c >= 0x2000 && c <= 0x200D) || c == 0x202F || c == 0x2060 ||
-         c == 0x3000 || c == 0xFEFF;
+  return c == 0xA0 || c == 0xAD || (c >= 0x2000 && c <= 0x200D) || (c >= 0x202A && c <= 0x202F) ||
+         c == 0x2060 || c == 0x3000 || c == 0xFEFF;
 }
 
 }  // namespace

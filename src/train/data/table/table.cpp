@@ -58,7 +58,6 @@ void Table::read(const DataTexts& texts, const DataRecord* trained) {
   set_ids(vocabulary);
 }
 
-// Returns what to do if few different inputs may be labels; "" if they may not.
 std::string Table::columns_remedy() const {
   const auto inputs = static_cast<std::uint32_t>(distinct_inputs());
   const TableFormat format =
@@ -240,7 +239,7 @@ void Table::check(Layout layout) const {
     return;
   const std::optional<Layout> suitable = suitable_layout();
   std::string remedy = suitable && !is_hypotheses_ ? layout_remedy(layout, *suitable) : "";
-  if (layout == Layout::sequence && rows_.counts.are_targets_cut)
+  if (layout == Layout::sequence && rows_.counts.cuts[1] == Cut::apart)
     remedy = "; if a field is one label, set task.target_tokens=field" +
              (remedy.empty() ? "" : "; else" + remedy.substr(1));
   for (std::uint32_t row = 0; row < stored(); ++row) {

@@ -2,14 +2,16 @@
 //
 // Tab-separated (.tsv, .txt): a row a line, in columns; the first column is the input and the second the
 // target unless TableOptions say otherwise. With `separator`, a line is cut in two at its first occurrence,
-// and spaces around it are dropped. Comma-separated (.csv): RFC 4180; `separator` replaces the comma. Several columns are joined by a space. JSON Lines (.jsonl), an object a line:
+// and spaces around it are dropped. Comma-separated (.csv): RFC 4180; `separator` replaces the comma, or a first line such as
+// sep=; does. Several columns are joined by a space. JSON Lines (.jsonl), an object a line:
 // {"input": ["the", 2, "cats"], "target": "le 2 chats"}. A sequence is a list of texts and integers, which are
 // tokens as they are, a text, or one integer; null in the list of a target is a position without an answer. A row may have
 // "attends": [[query, key, "kind"], ...], positions from 0 in the model's input (keys in the source, of an encoder-decoder)
 // that a query should attend to, of at most 32 kinds; and "varied": true, which makes it an example of Split::varied.
 // CoNLL-U (.conllu): a row a sentence, a token a line; comments, ranges (1-2) and empty nodes (1.1) are
 // skipped; several fields of a token are joined by |, and spaces in them are replaced by _. conll (.conll, .bio,
-// .iob): likewise in columns, at tabs or else at spaces, of which the last is the target; -DOCSTART- lines are skipped.
+// .iob): likewise in columns, at tabs or else at spaces, whose spaces stay, of which the last is the target; -DOCSTART- lines
+// are skipped.
 //
 // Texts become tokens by TableOptions::input_tokens and target_tokens. A token of a target that equals
 // TableOptions::no_answer is a position without an answer; \ before it makes it that token. All formats: UTF-8,
@@ -30,13 +32,16 @@
 
 namespace thimble {
 
+// What became of the texts of inputs, or of targets: there were none, a token each at most, or several tokens of one.
+enum class Cut { none, whole, apart };
+
 // Counts of what a table left out or replaced.
 struct TableCounts {
   std::int64_t too_long = 0;      // rows with more than max_tokens
   std::int64_t empty = 0;         // rows with an empty field
   std::int64_t no_answers = 0;    // positions of targets with the marker
   std::int64_t blank_inputs = 0;  // tokens of inputs that equal the marker
-  bool are_targets_cut = false;   // whether the text of a target became several tokens
+  std::array<Cut, 2> cuts{};      // of inputs, and of targets
 };
 
 // An alignment of a stored row.
@@ -91,6 +96,8 @@ class Table : public FileSource {
   const TableCounts& counts() const { return rows_.counts; }
 
   std::uint32_t stored_of(std::int64_t row) const override { return order_[static_cast<std::size_t>(row)]; }
+  // Returns what to do if few different inputs may be labels; "" if they may not.
+  std::string columns_remedy() const;
   std::span<const std::int32_t> input(std::uint32_t row) const;
   std::span<const std::int32_t> target(std::uint32_t row) const;
   std::uint64_t input_hash(std::uint32_t row) const { return input_hashes_[row]; }
@@ -105,7 +112,6 @@ class Table : public FileSource {
   void take_back(std::size_t file, std::uint32_t count) override;
   void read(const DataTexts&, const DataRecord* trained);
   void check_answers(const DataRecord& trained, std::uint32_t first, const DataText&, Problems&) const;
-  std::string columns_remedy() const;
   void set_ids(const Vocabulary&);
   void measure();
 

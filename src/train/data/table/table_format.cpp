@@ -46,10 +46,15 @@ TableColumns::TableColumns(std::string_view key, const std::string& spec, std::s
 std::size_t TableColumns::last() const { return std::ranges::max(numbers_); }
 
 void TableColumns::find(const std::vector<std::string_view>& all, std::string_view what) {
+  const std::string_view numbers =
+      what == "column" ? "; columns can be numbers, from 0, with task.header=true" : "";
   for (const std::string& name : names_) {
     const auto found = std::ranges::find(all, name);
-    require<DataError>(found != all.end(), "{}: no {} {}{}; there are {}", key_, what, printable(name),
-                       did_you_mean(name, all), fmt::join(all, ", "));
+    require<DataError>(found != all.end(), "{}: no {} {}{}; there are {}{}", key_, what, printable(name),
+                       did_you_mean(name, all), fmt::join(all, ", "), numbers);
+    require<DataError>(std::ranges::count(all, name) == 1, "{}: {} is the name of columns {} and {}{}", key_,
+                       printable(name), found - all.begin(),
+                       std::find(found + 1, all.end(), name) - all.begin(), numbers);
     numbers_.push_back(static_cast<std::size_t>(found - all.begin()));
   }
   names_.clear();
@@ -80,7 +85,7 @@ std::unique_ptr<RowFormat> row_format(const DataText& file, const TableOptions& 
   require<DataError>(
       separated || format == TableFormat::jsonl || !cut,
       "task.input_tokens and task.target_tokens have no effect on CoNLL-U and conll, whose lines are tokens; remove them");
-  if (format == TableFormat::tsv && options.separator.empty()) refuse_sentences(file);
+  if (separated && options.separator.empty()) refuse_sentences(file, format == TableFormat::csv);
   if (separated) return separated_format(options, format == TableFormat::csv);
   if (format == TableFormat::jsonl) return json_lines_format(file, options);
   return sentences_format(options, format == TableFormat::conllu);

@@ -64,6 +64,6 @@ std::unique_ptr<RowFormat> json_lines_format(const DataText&, const TableOptions
 std::unique_ptr<RowFormat> sentences_format(const TableOptions&, bool universal);  // else in columns
 
 // Throws DataError when the start of the file resembles sentences in columns.
-void refuse_sentences(const DataText&);
+void refuse_sentences(const DataText& file, bool csv);
 
 }  // namespace thimble

@@ -31,14 +31,10 @@ std::int32_t kind_number(std::vector<std::string>& kinds, const std::string& kin
 
 void check_row(const std::vector<std::int32_t>& input, const std::vector<std::int32_t>& target,
                bool needs_answer) {
-  const auto check = [](const char* name, const std::vector<std::int32_t>& tokens) {
-    require<DataError>(!tokens.empty(), "empty {}; leave out such lines with task.skip_empty=true", name);
-    require<DataError>(tokens.size() <= kMaxSequence,
+  for (const auto& [name, size] : {std::pair("input", input.size()), {"target", target.size()}})
+    require<DataError>(size <= kMaxSequence,
                        "{} of {} tokens; the maximum is {}; leave out such lines with task.max_tokens", name,
-                       tokens.size(), kMaxSequence);
-  };
-  check("input", input);
-  check("target", target);
+                       size, kMaxSequence);
   require<DataError>(
       !needs_answer || std::ranges::any_of(target, [](std::int32_t id) { return id != kIgnore; }),
       "target without an answer; at least 1 position must have one");
@@ -68,7 +64,7 @@ void SequenceReader::whole(std::string_view text) {
 void SequenceReader::text(std::string_view text, std::size_t column, bool plain) {
   const std::size_t before = ids_.size();
   tokenize(text, tokens_.of(column), [&](std::string_view one) { plain ? token(one) : whole(one); });
-  is_cut_ |= ids_.size() > before + 1;
+  cut_ = std::max(cut_, ids_.size() > before + 1 ? Cut::apart : Cut::whole);
 }
 
 void SequenceReader::plain_text(std::string_view text, std::size_t column) {
@@ -101,16 +97,26 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
   try {
     format = row_format(file, options);
   } catch (const DataError& e) {
-    report(0, e.what());
-    return for_lines(
-        file, Lines::any, source, [](std::size_t, const char*) {},
+    std::string rule = e.what();  // unless the file has no lines at all, or those of another kind
+    for_lines(
+        file, Lines::any, source,
+        [&](std::size_t line, const char* whole) { rule = line == 0 ? whole : rule; },
         [](std::string_view, std::size_t, bool) {});
+    return report(0, rule.c_str());
   }
   SequenceReader input(vocabulary, problems, options.input_tokens, options.no_answer, false),
       target(vocabulary, problems, options.target_tokens, options.no_answer, true);
   std::size_t start = 0;  // the line that the row starts on
   const auto add = [&] {
-    if (options.skip_empty && (input.has_empty() || target.has_empty())) {
+    if (file.hypotheses && target.ids().empty())
+      for (std::size_t i = 0; i < unlabeled(*file.hypotheses, input.ids().size()); ++i) target.no_answer();
+    const auto is_empty = [&](const SequenceReader& sequence) {
+      return sequence.ids().empty() || (sequence.has_empty() && !file.hypotheses);
+    };
+    if (is_empty(input) || is_empty(target)) {
+      const SequenceReader& empty = is_empty(input) ? input : target;
+      require<DataError>(options.skip_empty, "empty {}{}; leave out such lines with task.skip_empty=true",
+                         empty.ids().empty() ? "" : "field in the ", &empty == &input ? "input" : "target");
       ++rows.counts.empty;
       return;
     }
@@ -120,8 +126,6 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
       return;
     }
     const RowMarks& marks = format->marks();
-    if (file.hypotheses && target.ids().empty())
-      for (std::size_t i = 0; i < unlabeled(*file.hypotheses, input.ids().size()); ++i) target.no_answer();
     check_row(input.ids(), target.ids(), !file.hypotheses);
     const auto row = static_cast<std::uint32_t>(rows.lines.size());
     for (const RowMarks::Attends& one : marks.attends)
@@ -155,7 +159,8 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
   } catch (const DataError& e) {
     report(start, e.what());
   }
-  rows.counts.are_targets_cut |= target.is_cut();
+  rows.counts.cuts = {std::max(rows.counts.cuts[0], input.cut()),
+                      std::max(rows.counts.cuts[1], target.cut())};
   rows.counts.no_answers += target.blanks();
   rows.counts.blank_inputs += input.blanks();
 }

@@ -34,7 +34,7 @@ class SequenceReader {
   const std::string& hashed() const { return hashed_; }  // as TableRows has it
   bool has_empty() const { return has_empty_; }          // whether a field has no text
   std::int64_t blanks() const { return blanks_; }        // in all rows
-  bool is_cut() const { return is_cut_; }                // whether the text of any row became several tokens
+  Cut cut() const { return cut_; }                       // in all rows
 
  private:
   void text(std::string_view text, std::size_t column, bool plain);
@@ -46,7 +46,8 @@ class SequenceReader {
   const bool marks_;
   std::vector<std::int32_t> ids_;
   std::string hashed_, joined_;
-  bool has_empty_ = false, is_cut_ = false;
+  bool has_empty_ = false;
+  Cut cut_ = Cut::none;
   std::int64_t blanks_ = 0;
 };
 

@@ -101,7 +101,7 @@ void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
     return std::ranges::equal(table.target(rows.first), table.target(rows.second));
   };
   const std::vector<Repeated> same = repeated_by(table, text);
-  add(same, is_same, "same input with another target", "no model can predict both");
+  add(same, is_same, "same input with another target", "no model can predict both" + table.columns_remedy());
   add(same, std::not_fn(is_same), "same input and target", "duplicates weigh as often as they occur");
   if (table.unknown() == kIgnore) return;
   add(
@@ -131,7 +131,9 @@ void add_single(const Table& table, const Counts& counts, std::vector<std::strin
   for (std::size_t i = 0; i < 2; ++i) {
     const auto all = std::ranges::count_if(counts[i], [](std::int64_t n) { return n > 0; });
     const auto once = std::ranges::count(counts[i], 1);
-    if (all < kMinTokens || once * 10 < all * 9 || cut[i] != Tokenization::spaces) continue;
+    if (all < kMinTokens || once * 10 < all * 9 || cut[i] != Tokenization::spaces ||
+        table.counts().cuts[i] == Cut::none)
+      continue;
     lines.push_back(fmt::format(
         "{} of {} tokens in {} occur once: are they separated by spaces? if not, set task.{}=characters, or words",
         once, all, kSequences[i], kKeys[i]));
@@ -165,7 +167,7 @@ void add_lengths(const Table& table, std::vector<std::string>& lines) {
   const std::int64_t usual = lengths[most], longest = *std::ranges::max_element(lengths);
   if (longest >= 4 * usual && longest >= usual + 16)
     lines.push_back(fmt::format(
-        "the longest sequence has {} tokens, 99 % of the lines at most {}; all are padded to the longest, and task.max_tokens={} leaves longer ones out",
+        "the longest sequence has {} tokens, 99 % of the lines at most {}; task.max_tokens={} leaves longer ones out",
         longest, usual, usual));
 }
 
@@ -236,9 +238,7 @@ std::vector<std::string> Table::remarks(std::int64_t train) const {
   add_equal_inputs(table, lines);
   const Counts counts = counts_of(table, table.rows());
   add_quotes(table, lines);
-  if (const TableFormat format = format_of(table.files()[0].path, table.options());
-      format != TableFormat::conllu && format != TableFormat::conll)
-    add_single(table, counts, lines);
+  add_single(table, counts, lines);
   if (const std::string alike = alike_remark(table.tokens()); !alike.empty()) lines.push_back(alike);
   add_numbers(table, counts[1], lines);
   add_lengths(table, lines);

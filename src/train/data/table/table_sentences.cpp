@@ -68,10 +68,10 @@ class Sentences : public RowFormat {
   }
 
  private:
-  static std::string joined(const TableColumns& columns, const std::vector<std::string_view>& fields) {
+  std::string joined(const TableColumns& columns, const std::vector<std::string_view>& fields) const {
     std::string text;
     for (const std::size_t number : columns.numbers()) (text += text.empty() ? "" : "|") += fields[number];
-    std::ranges::replace(text, ' ', '_');  // words of some languages have spaces
+    if (universal_) std::ranges::replace(text, ' ', '_');  // words of some languages have spaces
     return text;
   }
 
@@ -96,9 +96,10 @@ class Sentences : public RowFormat {
     require<DataError>(
         last < count && count > 1, "{}; a token has {}", counted(static_cast<std::int64_t>(count), "column"),
         last == 0 ? "at least 2, its answer in the last" : fmt::format("column {}, from 0", last));
-    require<DataError>(!last_is_target_ || count == columns_,
-                       "{}; the first token has {}; set task.target to the column of the answers",
-                       counted(static_cast<std::int64_t>(count), "column"), columns_);
+    require<DataError>(
+        !last_is_target_ || count == columns_,
+        "{}; the first token has {}; delete its line if it is none, or set task.target to the column of the answers",
+        counted(static_cast<std::int64_t>(count), "column"), columns_);
   }
 
   static inline const std::vector<std::string_view> kFields{"id",    "form", "lemma",  "upos", "xpos",
@@ -116,7 +117,7 @@ std::unique_ptr<RowFormat> sentences_format(const TableOptions& options, bool un
   return std::make_unique<Sentences>(options, universal);
 }
 
-void refuse_sentences(const DataText& file) {
+void refuse_sentences(const DataText& file, bool csv) {
   constexpr int kMaxLines = 1000;
   LineReader reader = file.file ? LineReader(*file.file) : LineReader(file.text);
   std::size_t columns = 0, tokens = 0, sentences = 0;
@@ -124,17 +125,24 @@ void refuse_sentences(const DataText& file) {
   std::string_view line;
   for (int i = 0; i < kMaxLines && reader.next(line); ++i) {
     std::size_t count = 0;
-    if (!begins_document(line)) tokenize(line, Tokenization::spaces, [&](std::string_view) { ++count; });
-    if (count > 0 && columns > 0 && count != columns) return;
+    if (csv)
+      count = line.empty() ? 0 : split_at(',', line).size();
+    else if (!begins_document(line))
+      tokenize(line, Tokenization::spaces, [&](std::string_view) { ++count; });
+    if (csv ? std::ranges::count(line, '"') % 2 > 0 : count > 0 && columns > 0 && count != columns) return;
     sentences += count > 0 && !open ? 1 : 0;
     tokens += count > 0 ? 1 : 0;
     open = count > 0;
-    columns = std::max(columns, count);
+    if (columns == 0) columns = count;
   }
   require<DataError>(
       columns < 2 || sentences < 3 || tokens < 2 * sentences,
-      "lines of {} columns with blank lines between them, as of sentences whose tokens have tags; set task.format=conll; lines of pairs have no blank lines between them",
-      columns);
+      "lines of {} columns with blank lines between them, as of sentences whose tokens have tags; lines of pairs have no blank lines between them; {} task.format=conll",
+      columns,
+      csv ? fmt::format(
+                "write tabs, python3 -c 'import csv, sys; [print(*row, sep=\"\\t\") for row in csv.reader(sys.stdin)]' <{} >NEW, and set task.file=NEW",
+                shell_command({file.name}))
+          : "set");
 }
 
 }  // namespace thimble

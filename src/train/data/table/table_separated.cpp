@@ -38,11 +38,15 @@ class Separated : public RowFormat {
 
   bool read(std::string_view line, SequenceReader& input, SequenceReader& target) override {
     if (failed_) return false;
+    if (csv_ && !begun_ && line.size() == 5 && line.starts_with("sep=")) {  // as Excel writes it
+      if (!given_) separator_ = line.back();
+      return false;
+    }
     if (!csv_)
       split(line);
     else if (!split_csv(line))
       return false;
-    if (!std::exchange(begun_, true) && fields_.size() == 1 && !given_) check_separator(line);
+    if (!std::exchange(begun_, true) && fields_.size() == 1) check_separator(line, line);
     if (header_) {
       header_ = false;
       failed_ = true;  // until the names are found
@@ -52,52 +56,53 @@ class Separated : public RowFormat {
       if (!all_ && !cut_) width_ = fields_.size();
       return false;
     }
-    const std::string_view what = csv_ ? "comma" : cut_ ? "separator" : "tab";
+    const std::string_view what = csv_ && separator_ == "," ? "comma" : csv_ || cut_ ? "separator" : "tab";
     require<DataError>(
         !all_ || fields_.size() == 2,
         "{}; a line must have 1, between input and target, unless task.input and task.target name columns{}",
-        counted(std::ssize(fields_) - 1, separator_ == "," || !csv_ ? what : "separator"),
+        counted(std::ssize(fields_) - 1, what),
         !csv_ && !cut_ && line.starts_with('"')
             ? "; if quotes enclose fields, set task.format=csv task.separator='\"\\t\"'"
             : "");
     const std::size_t last = std::max(input_.last(), target_.last());
     require<DataError>(last < fields_.size(), "{}; task.input and task.target need column {}, from 0",
                        counted(std::ssize(fields_), "column"), last);
-    require<DataError>(fields_.size() <= width_, "{}; the header has {}; {}",
-                       counted(std::ssize(fields_), "column"), width_,
-                       csv_ ? fmt::format("quote fields that have \"{}\" in them", separator_)
-                            : "remove the tabs that are too many");
+    require<DataError>(fields_.size() <= width_, "{}; the header has {}; remove the {}s that are too many{}",
+                       counted(std::ssize(fields_), "column"), width_, what,
+                       csv_ ? ", or quote fields that have them, from their first character on" : "");
     read(input_, input);
     read(target_, target);
     return true;
   }
 
   bool end() override {
-    require<DataError>(!open_, "a quoted field does not end; add the closing quote, or double quotes in it");
+    require<DataError>(!open_ || failed_,
+                       "a quoted field does not end; add the closing quote, or double quotes in it");
     return false;
   }
 
  private:
-  // Throws DataError for a first line whose fields another character separates, with the keys to add: names of columns
-  // if it may have them, else numbers.
-  void check_separator(std::string_view line) {
-    const std::size_t at = line.find_first_of(csv_ ? ";\t|" : ";|,");
-    if (at == line.npos) return;
-    failed_ = true;  // one message is enough
-    const char other = line[at];
-    const std::vector<std::string_view> names = split_at(other, line);
+  // Throws DataError for a first line whose fields another character separates, which `rest` of it has, with the keys to
+  // add: names of columns if it may have them, else numbers.
+  void check_separator(std::string_view line, std::string_view rest) {
+    const std::size_t at = rest.find_first_of(csv_ ? ";\t|" : ";|,");
+    if (at == rest.npos || given_) return;
+    begun_ = failed_ = true;  // one message is enough
+    separator_ = rest[at];
+    split_csv(line);
+    const bool tab = separator_ == "\t";
     std::vector<std::string> keys;
-    if (other != '\t' && other != ',') keys.push_back(fmt::format("task.separator=\"{}\"", other));
-    if (!csv_ || other == '\t') keys.emplace_back(csv_ ? "task.format=tsv" : "task.format=csv");
-    if (all_ && names.size() > 2) {
+    if (separator_ != ",") keys.push_back("task.separator=" + (tab ? "'\"\\t\"'" : '"' + separator_ + '"'));
+    if (!csv_) keys.emplace_back("task.format=csv");
+    if (all_ && fields_.size() > 2) {
       const bool named = line.find_first_of("0123456789") == line.npos;
-      const auto column = [&](std::size_t i) { return named ? std::string(names[i]) : std::to_string(i); };
+      const auto column = [&](std::size_t i) { return named ? std::string(fields_[i]) : std::to_string(i); };
       for (const auto& [key, i] :
-           {std::pair("task.input", names.size() - 2), {"task.target", names.size() - 1}})
+           {std::pair("task.input", fields_.size() - 2), {"task.target", fields_.size() - 1}})
         keys.push_back(shell_command({fmt::format("{}={}", key, column(i))}));
     }
-    throw DataError(fmt::format("no {}; if {} separates fields, add {}", csv_ ? "comma" : "tab",
-                                other == '\t' ? "a tab" : std::string(1, other), fmt::join(keys, " ")));
+    throw DataError(fmt::format("no {} between fields; if {} separates them, add {}", csv_ ? "comma" : "tab",
+                                tab ? "a tab" : separator_, fmt::join(keys, " ")));
   }
 
   void split(std::string_view line) {
@@ -114,6 +119,7 @@ class Separated : public RowFormat {
   // Splits a line of a record of RFC 4180; returns whether it ends the record. Quotes within a field that is not
   // quoted are part of it.
   bool split_csv(std::string_view line) {
+    const std::string_view all = line;
     if (!open_) {
       fields_.clear();
       unquoted_.clear();
@@ -122,8 +128,10 @@ class Separated : public RowFormat {
     for (bool more = true; more;) {
       if (open_ || line.starts_with('"')) {
         if (!unquote(line)) return false;
+        const bool ends = line.empty() || line.starts_with(separator_);
+        if (!ends && !begun_) check_separator(all, line.substr(0, 1));
         require<DataError>(
-            line.empty() || line.starts_with(separator_),
+            ends,
             "text after the end of a quoted field; quote all of the field, and double the quotes in it");
       } else {
         const std::string_view field = line.substr(0, line.find(separator_));
@@ -155,11 +163,11 @@ class Separated : public RowFormat {
       unquoted_ += '"';
     }
     unquoted_ += '\n';
-    failed_ = unquoted_.size() > LineReader::kMaxLine;
-    open_ = !failed_;
-    require<DataError>(!failed_, "a quoted field does not end within {} bytes; add the closing quote",
-                       LineReader::kMaxLine);
-    return false;
+    if (unquoted_.size() <= LineReader::kMaxLine) return false;
+    failed_ = true;
+    open_ = false;
+    throw DataError(fmt::format("a quoted field does not end within {} bytes; add the closing quote",
+                                LineReader::kMaxLine));
   }
 
   void read(const TableColumns& columns, SequenceReader& sequence) {
@@ -169,7 +177,7 @@ class Separated : public RowFormat {
   }
 
   const bool csv_;
-  const std::string separator_;
+  std::string separator_;
   const bool given_, cut_, all_;
   TableColumns input_, target_;
   bool header_, begun_ = false, failed_ = false, open_ = false;
