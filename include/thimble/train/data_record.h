@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,7 @@ DataRecord record_of(const Source&, Layout, std::int64_t max_length, Outputs = O
 // Returns the record as JSON, with paths relative to the run directory unless `run` is empty.
 Json to_json(const DataRecord&, const std::filesystem::path& run = {});
 
-// Parses a record. Files that are missing at their path but exist relative to `run` are marked as moved.
+// Parses a record. Files with other content at their path, or none, but their own relative to `run` are marked as moved.
 // Throws DataError when the text is not a record.
 DataRecord parse_record(const std::string& text, const std::filesystem::path& run = {});
 DataRecord parse_record(const Json& json, const std::filesystem::path& run = {});
@@ -53,9 +54,10 @@ DataRecord parse_record(const Json& json, const std::filesystem::path& run = {})
 // training would be in other splits; "" when it is the same, or there are no files.
 std::string split_rule_mismatch(const DataRecord&);
 
-// Replaces paths of data files that do not exist but moved along with the run that `file` is part of: its config or
-// one of its checkpoints. Every command that opens data calls it. Does nothing for a file outside of runs.
-void follow_moved_files(TaskConfig&, const std::filesystem::path& file);
+// Replaces paths of data files that moved along with the run that `file` is part of: its config or one of its checkpoints.
+// Every command that opens data calls it. Does nothing for a file outside of runs, nor for one that exists and was typed.
+void follow_moved_files(TaskConfig&, const std::filesystem::path& file,
+                        const std::function<bool(const std::string& key)>& is_typed);
 
 // Returns a line for each file with the same key and path in both whose content differs.
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now);

@@ -219,7 +219,10 @@ OpenConfig open_data(ResolvedConfig config, const Rules& rules, std::shared_ptr<
   const ProgressCounter work(kReadingData);
   if (config.files.empty()) config.files = {"config"};
   Report report(config.files, config.origins);
-  follow_moved_files(config.task, config.files[0]);
+  follow_moved_files(config.task, config.files[0], [&](const std::string& key) {
+    const auto at = config.origins.find("task." + key);
+    return at != config.origins.end() && at->second.argument > 0;
+  });
   OpenConfig out(std::move(config), std::move(shared));
   if (out.source == nullptr) out.source = file_source(out.task, layout_of(out.model), rules.trained);
   const bool has_vocabulary = rules.trained != nullptr

@@ -42,9 +42,9 @@ DataFile parse_file(const Json& json, const fs::path& run) {
                 .hash = json.at("hash").get<std::string>(),
                 .relative = json.value("relative", "")};
   if (file.relative.empty() || run.empty()) return file;
-  std::error_code ignored;
-  const fs::path moved = (run / file.relative).lexically_normal();
-  if (!fs::exists(file.path, ignored) && has_content(moved, file)) file.moved = fs::absolute(moved).string();
+  const fs::path moved = fs::absolute(run / file.relative).lexically_normal();
+  if (moved != file.path && has_content(moved, file) && !has_content(file.path, file))
+    file.moved = moved.string();
   return file;
 }
 
@@ -135,13 +135,13 @@ std::string split_rule_mismatch(const DataRecord& record) {
       printable(record.split_rule), kSplitRule);
 }
 
-void follow_moved_files(TaskConfig& config, const fs::path& file) {
+void follow_moved_files(TaskConfig& config, const fs::path& file,
+                        const std::function<bool(const std::string& key)>& is_typed) {
   const auto paths = data_paths(config);
   std::error_code ignored;
-  const auto is_gone = [&](const std::string* path) { return !path->empty() && !fs::exists(*path, ignored); };
   const fs::path folder = file.parent_path(),
                  run = folder.filename() == "checkpoints" ? folder / ".." : folder;
-  if (std::ranges::none_of(paths, is_gone) || !fs::exists(run / kDataRecord, ignored)) return;
+  if (!fs::exists(run / kDataRecord, ignored)) return;
   DataRecord record;
   try {
     record = parse_record(read_file(run / kDataRecord), run);
@@ -150,7 +150,9 @@ void follow_moved_files(TaskConfig& config, const fs::path& file) {
   }
   for (std::string* path : paths)
     for (const DataFile& before : record.files)
-      if (!before.moved.empty() && *path == before.path) *path = before.moved;
+      if (!before.moved.empty() && *path == before.path &&
+          !(is_typed(before.key) && fs::exists(*path, ignored)))
+        *path = before.moved;
 }
 
 std::vector<std::string> changed_files(const DataRecord& trained, const std::vector<DataFile>& now) {
