@@ -84,7 +84,8 @@ std::vector<std::int32_t> parse_tokens(const OpenConfig& config, const Names& na
   if (boundary != kIgnore && (tokens.empty() || tokens.front() != boundary))
     tokens.insert(tokens.begin(), boundary);
   require<DataError>(!tokens.empty(), "input: is empty; give {}, of {}",
-                     how == Tokenization::spaces ? "tokens separated by spaces" : "a text of such tokens",
+                     how == Tokenization::spaces ? "tokens separated by spaces"
+                                                 : "a text of such tokens (generate: --prompt or --input)",
                      vocabulary_text(names, 160));
   return tokens;
 }

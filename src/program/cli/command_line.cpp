@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <optional>
 
 #include "program/cli/completion.h"
@@ -274,6 +275,11 @@ int Command::run(int argc, char** argv) {
   const Command& command = chosen();
   for (const Option& option : command.options_)
     if (option.kind_ == Value::config && !option.text_->empty()) {
+      const bool is_key = option.parsed_->get_positional() && option.text_->find('=') != std::string::npos;
+      std::error_code ignored;
+      require<ConfigError>(!is_key || std::filesystem::exists(*option.text_, ignored),
+                           "{}: is a key, and a config comes first: {} names {}", *option.text_,
+                           command.path(), shell_command({*option.text_}));
       *option.text_ = find_config(*option.text_);
       if (option.parsed_->get_name() != "SWEEP") require_config(*option.text_);
     }

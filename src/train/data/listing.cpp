@@ -6,6 +6,7 @@
 
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
+#include "train/files/text/text.h"
 #include "train/files/text/width.h"
 
 namespace thimble {
@@ -110,7 +111,7 @@ std::string vocabulary_text(const Names& names, std::size_t width) {
         out += " ...";
         i += names.size() - shown;
       }
-      out += ' ' + names[i];
+      out += ' ' + escape_controls(names[i], "");
     }
     return out;
   };

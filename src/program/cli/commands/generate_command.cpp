@@ -86,9 +86,11 @@ void run(GenerateArguments& arguments) {
   require<ConfigError>(text.empty() || !generates(model.config), "{}: is given by {}: {}", printable(text),
                        option, plain_command(arguments.model, option, text));
   require<ConfigError>(
-      how.samples == 0 || how.sampling.temperature > 0,
+      how.sampling.temperature > 0,
       "--temperature 0: must be a number above 0, at most 1000; the most probable output: {}",
       plain_command(arguments.model, option, arguments.input));
+  require<ConfigError>(how.samples > 0 || how.sampling.temperature == 1,
+                       "--temperature requires --samples; see thimble generate --help");
   // Prints the start of a text as it was typed; a space separates words from those that follow.
   const auto print_prompt = [&](std::string_view output) {
     const bool joins = is_spelled(tokens) ||
@@ -164,7 +166,7 @@ void add_generate(Command& program) {
     return command.add_option(name, value, help).between(min, max).needs(samples);
   };
   constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
-  of_samples("--temperature", how.sampling.temperature, 0, 1000, "Divide the logits by X (default: 1)")
+  command.add_option("--temperature", how.sampling.temperature, "Divide the logits by X (default: 1)")
       .between(0, 1000, true);
   of_samples("--top-k", how.sampling.top_k, 1, kMaxValue, "Draw from the N most probable tokens");
   of_samples("--top-p", how.sampling.top_p, 0, 1, "Draw from the most probable tokens that have X together");

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "program/cli/cli.h"
+#include "program/cli/find_config.h"
 #include "thimble/engine/error.h"
 #include "thimble/train/json.h"
 #include "thimble/train/listing.h"
@@ -31,6 +32,10 @@ void list(const Output& output) {
 bool is_task(const std::string& name) { return std::ranges::find(task_names(), name) != task_names().end(); }
 
 void describe_task(const TasksArguments& arguments) {
+  const std::vector<std::string> configs = config_names();
+  require<ConfigError>(is_task(arguments.name) || std::ranges::find(configs, arguments.name) == configs.end(),
+                       "{0}: is a config, not a task; print its sequences: thimble tasks --config {0}",
+                       arguments.name);
   try {
     const OpenConfig config = task_config(arguments.name, arguments.overrides);
     if (config.source != nullptr) require_no_outputs(config.source->files());
@@ -69,6 +74,10 @@ void print_sequences(const TasksArguments& arguments) {
     if (arguments.output.prints_text())
       print_out("{} {}\n{}\n", arguments.split, s.index, example_text(names, s, line_width(1)));
   }
+  const std::int64_t size = data.size(split), shown = std::ssize(json["examples"]);
+  if (arguments.output.prints_text() && shown < std::min(arguments.examples, size))
+    print_out("{} of {} sit out of this epoch, as batches have train.batch={}\n", size - shown, size,
+              config.train.batch);
   arguments.output.write(json);
 }
 

@@ -19,6 +19,7 @@ void print_reading(const OpenConfig& config) {
   const Source* rows = config.source.get();
   if (rows == nullptr) return;
   const DataConfig sizes = split_sizes(config);
+  const std::int64_t epoch = sizes.train / config.train.batch, rest = sizes.train % config.train.batch;
   const double reads = static_cast<double>(config.train.steps) * static_cast<double>(config.train.batch) /
                        static_cast<double>(sizes.train);
   const std::int64_t all = rows->rows(Split::train), held_out = rows->rows(Split::validation);
@@ -30,10 +31,9 @@ void print_reading(const OpenConfig& config) {
   else
     print_err("trains on {} {} {}s; {} read {}\n", sizes.train < all ? grouped(sizes.train) + " of" : "all",
               grouped(all), rows->row_name(), steps_of,
-              reads < 1
-                  ? fmt::format("{:.0f} % of them, once; for all of them set train.steps={}", 100 * reads,
-                                (sizes.train + config.train.batch - 1) / config.train.batch)
-                  : fmt::format("each {:.1f} times", reads));
+              reads < 1 ? fmt::format("{:.0f} % of them, once; an epoch, all{} of them, is train.steps={}",
+                                      100 * reads, rest > 0 ? fmt::format(" but {}", rest) : "", epoch)
+                        : fmt::format("each {:.1f} times", reads));
   // A training step is a forward pass and a backward one of twice its work.
   const double steps = static_cast<double>(sizes.validation) / (3 * static_cast<double>(config.train.batch));
   print_err("an evaluation reads {} {} validation {}s, the work of about {} training steps{}\n",
