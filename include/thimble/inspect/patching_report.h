@@ -52,6 +52,7 @@ struct HeadPatch {
 // share that is restored.
 struct PatchingReport {
   PatchedInputs inputs;
+  double difference = 0;  // what shares are of: D_corrupted - D_clean, the mean over pairs
   std::vector<std::string> clean, corrupted;  // tokens of one pair, or of its sources; empty for several
   std::vector<std::string> clean_labels, corrupted_labels;  // of that pair, in the order of positions
   struct Head {

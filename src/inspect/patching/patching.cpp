@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "inspect/effects/replace_heads.h"
 
@@ -97,6 +98,7 @@ PatchingReport measure_patching(PairRunner& runner) {
   const std::vector<double> clean = runner.differences(Side::clean),
                             corrupted = runner.differences(Side::corrupted);
   const std::vector<double> totals = corrupted - clean;
+  report.difference = std::accumulate(totals.begin(), totals.end(), 0.0) / static_cast<double>(totals.size());
   for (const Side base : {Side::clean, Side::corrupted}) {
     const bool noising = base == Side::clean;
     const HeadOutputs outputs(runner, noising ? Side::corrupted : Side::clean);

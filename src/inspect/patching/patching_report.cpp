@@ -103,6 +103,7 @@ Json to_json(const PatchingReport& report) {
     if (!h.attention.empty()) heads.back()["attention"] = h.attention;
   }
   Json json = to_json(report.inputs);
+  json["difference"] = report.difference;
   if (!report.clean.empty())
     json.update({{"clean", report.clean},
                  {"corrupted", report.corrupted},

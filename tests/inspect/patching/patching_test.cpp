@@ -57,6 +57,7 @@ TEST_CASE("patching measures the share of the logit difference that a head recov
     };
     const PatchingReport report = patching(trained.evaluator, std::array{InputPair{0, donor_index}});
     REQUIRE(report.heads.size() == trained.heads().size());
+    CHECK_THAT(report.difference, WithinAbs(difference(donor) - difference(base), 1e3 * kTolerance));
     for (const PatchingReport::Head& head : report.heads) {
       Plain hooks = change(trained, head.id);
       hooks.rows = outputs[static_cast<std::size_t>(head.id.layer)];
@@ -159,12 +160,12 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
   const HeadPatch noising{{0.5}, {{0.25}}}, denoising{{0.75, Interval{0, 1}}, {}};
   CHECK(
       json_text(
-          to_json(PatchingReport{{}, {"a"}, {"b"}, {"c"}, {"d"}, {{{1, 2}, "", noising, denoising}}})) ==
-      R"({"pairs":1,"inputs":"1 pair of test sequences","corruption":"resample","measure":"logit_difference",)"
+          to_json(PatchingReport{{}, 2.5, {"a"}, {"b"}, {"c"}, {"d"}, {{{1, 2}, "", noising, denoising}}})) ==
+      R"({"pairs":1,"inputs":"1 pair of test sequences","corruption":"resample","measure":"logit_difference","difference":2.5,)"
       R"("clean":["a"],"corrupted":["b"],"clean_labels":["c"],"corrupted_labels":["d"],"heads":[{"layer":1,"head":2,"name":"1.2",)"
       R"("noising":{"effect":0.5,"pairs":0,"positions":[{"effect":0.25,"pairs":0}]},)"
       R"("denoising":{"effect":0.75,"pairs":0,"interval":[0.0,1.0],"positions":[]}}]})");
   CHECK(to_json(PatchingReport{
-            {2}, {}, {}, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] ==
+            {2}, 0, {}, {}, {}, {}, {{{2, 0}, "cross.0", noising, denoising}}})["heads"][0]["attention"] ==
         "cross.0");
 }

@@ -47,7 +47,7 @@ function patching() {
   return section(
     "patching",
     "Activation patching",
-    `${inputs}. Noising: the share of the ${measureText(report.patching)} that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    `${inputs}. Noising: the share of the ${measureText(report.patching)} (${report.patching.difference.toPrecision(3)} a pair) that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
     pair.length ? element("div", { class: "panel" }, plainTable(["input", "tokens", "answers"], pair)) : null,
     element("div", { class: "panel" }, plainTable(["head", "noising", "denoising"], rows)),
     element("div", { class: "stack" }, ...layers.map((of) => positionMap(of, largest))),

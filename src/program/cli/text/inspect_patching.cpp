@@ -69,8 +69,8 @@ void print_patching(const PatchingReport& report, const ModelConfig& model, cons
     print_input("corrupted", report.corrupted, report.corrupted_labels);
     print_out("\n");
   }
-  print_paragraph("{}. Share of the {} that one head carries:", report.inputs.text(),
-                  measure_text(report.inputs.measure));
+  print_paragraph("{}. Share of the {} ({:.3g} a pair) that one head carries:", report.inputs.text(),
+                  measure_text(report.inputs.measure), report.difference);
   print_out("\n");
   const std::vector<AttentionLayer> layers = attention_layers(model);
   TextTable table("head", {{.title = "noising", .is_left = true}, {.title = "denoising", .is_left = true}});

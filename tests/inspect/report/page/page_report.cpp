@@ -259,7 +259,7 @@ EdgesReport edges(const ModelConfig& model) {
 PatchingReport patching() {
   const HeadPatch patch{{0.25, Interval{0.2, 0.3}, 2},
                         {{0.125, Interval{0, 1}, 2}, {-0.5, Interval{-1, 0}, 1}}};
-  return {{2}, {}, {}, {}, {}, {{{1, 0}, "", patch, patch}}};
+  return {{2}, 4, {}, {}, {}, {}, {{{1, 0}, "", patch, patch}}};
 }
 
 // Every character in two lines: before marks of emoji, and after a character that such a mark may follow.
