@@ -23,7 +23,9 @@ void read_losses(const Halving& halving, const RunDirectory& trained, bool ended
   const std::vector<fs::path> checkpoints = checkpoint_files(trained.path());
   if (!ended && (checkpoints.empty() || checkpoints.front() == run.checkpoint)) return;
   std::vector<std::string> ignored;
-  run.losses = halving_losses(halving, trained, trained.checkpoint("", ignored).state, ended);
+  const std::string newest =
+      checkpoints.empty() ? "" : checkpoints.front().string();  // the result may be an earlier one
+  run.losses = halving_losses(halving, trained, trained.checkpoint(newest, ignored).state, ended);
   run.checkpoint = checkpoints.front();
 }
 

@@ -42,15 +42,6 @@ std::string checkpoint_names(const fs::path& run) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Returns a text of a summary; "" where it has none, is damaged or missing.
-std::string text_in(const fs::path& summary, const char* key) {
-  try {
-    return read_json(summary).at(key).get<std::string>();
-  } catch (const std::exception&) {
-    return "";
-  }
-}
-
 // Returns "version 0.3.0" of the program that wrote a summary, or "another version" if it does not say so.
 std::string writer_of(const fs::path& summary) {
   const std::string version = text_in(summary, "version");
@@ -235,6 +226,9 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
                                                     checkpoint.state.step)
                                       : fmt::format("{}: training has not ended; this is step {}",
                                                     path_.string(), checkpoint.state.step));
+        else if (name.empty() && !has_ended)
+          remarks.push_back(fmt::format("{}: missing, so this is the last step; resuming writes it",
+                                        (path_ / kRunSummary).string()));
         if (const fs::path newest = checkpoint_files(path_).front();
             path.filename() == kBest && path != newest)
           if (std::string why = other_best(path, checkpoint.state, header_state(newest)); !why.empty())
@@ -296,7 +290,12 @@ bool RunDirectory::has_summary() const { return fs::exists(path_ / kRunSummary);
 
 bool RunDirectory::has_best_result() const {
   std::optional<bool>& known = texts().has_best_result;
-  if (!known) known = text_in(path_ / kRunSummary, "result") == "best";
+  if (!known) {
+    const fs::path summary = path_ / kRunSummary;
+    const std::vector<fs::path> files = checkpoint_files(path_);
+    known = text_in(summary, "result") == "best" && !files.empty() &&
+            text_in(summary, "run") == header_state(files.front()).run;
+  }
   return *known;
 }
 

@@ -96,4 +96,12 @@ void read_lines(const fs::path& file, const std::function<bool(const MetricsLine
   }
 }
 
+std::string text_in(const fs::path& summary, const char* key) {
+  try {
+    return read_json(summary).at(key).get<std::string>();
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 }  // namespace thimble

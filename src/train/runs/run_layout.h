@@ -62,4 +62,7 @@ struct MetricsLine {
 // Calls f with each line that is not blank, until it returns false. A last line that was cut does not count.
 void read_lines(const std::filesystem::path& file, const std::function<bool(const MetricsLine&)>& f);
 
+// Returns a text of a summary; "" where it has none, is damaged or missing.
+std::string text_in(const std::filesystem::path& summary, const char* key);
+
 }  // namespace thimble

@@ -176,7 +176,12 @@ void RunWriter::check_summary() {
       return summary.is_object() && summary.value(key, Json()) == value;
     };
     require_own(is("run", identity_), file);
-    is_complete_ = ended() && summary.value("final", summary).at("weights_hash") == newest_->weights_hash();
+    if (!ended()) return;
+    const RunState& state = newest_->state;  // which may be judged by another patience now
+    const bool is_best = config_.train.patience > 0 && state.best_step > 0 && state.best_step < state.step &&
+                         fs::exists(best_path());
+    is_complete_ = summary.value("final", summary).at("weights_hash") == newest_->weights_hash() &&
+                   (!summary.contains("result") || is("result", is_best ? "best" : "final"));
   } catch (const Json::exception&) {
     // One that is damaged is written again.
   }
