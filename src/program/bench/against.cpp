@@ -44,6 +44,8 @@ double median_step(const std::string& program, const std::vector<std::string>& a
 }  // namespace
 
 SpeedComparison compare_speed(const std::vector<std::string>& arguments, const std::string& other) {
+  require<ConfigError>(std::filesystem::is_regular_file(other) && ::access(other.c_str(), X_OK) == 0,
+                       "--against {}: is no program that can be run; give the path of another build", other);
   SpeedComparison result;
   ProgressCounter progress("comparing programs", 2 * kPairs);
   const auto time = [&](const std::string& program, std::vector<double>& ms) {

@@ -217,6 +217,7 @@ Benchmark run_benchmark<Real>(const OpenConfig& config, std::int64_t warmup, std
   result.profiled_ms = trainer.threads() * spread(time_steps(trainer, profiled, progress)).mean;
   const Trainer::StepProfile profile = trainer.profile();
   if (trainer.dataset().task().predicts_next) result.tokens_per_s = generation_rate(trainer);
+  const ProgressCounter machine(kTimingMachine);
   result.memory_gb_per_s = 1e-9 * memory_bandwidth(trainer);
   result.blas_kernel = kernels::blas_kernel();
   if (!result.blas_kernel.empty()) result.blas_gflops = 1e-9 * blas_flops(trainer);

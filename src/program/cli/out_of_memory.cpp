@@ -74,6 +74,8 @@ std::string out_of_memory(std::string_view command) {
   if (failed_size > 0)
     text += fmt::format(": no room for {} more", format_bytes(static_cast<double>(failed_size.load())));
   if (work == kReadingData) return text + "; use a smaller file";
+  if (work == kTimingMachine)
+    return text + ", which the config does not change; free memory, or raise its limit";
   for (const auto& [name, remedy] : kRemedies)
     if (name == command) text += fmt::format("; {}", remedy);
   return text;

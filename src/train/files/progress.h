@@ -27,6 +27,8 @@ std::string_view interrupted_work();
 
 // The work of reading a data file.
 inline constexpr std::string_view kReadingData = "reading data";
+// That of bench which no key of a config changes.
+inline constexpr std::string_view kTimingMachine = "timing the machine";
 
 // A piece of work, from construction to destruction. One that starts while another is running is a part of
 // that and is not reported.
