@@ -234,6 +234,8 @@ std::string unreadable_sweep_json(const fs::path& directory) {
 Json read_sweep_json(const fs::path& directory) {
   const fs::path file = directory / "sweep.json";
   if (!fs::exists(file)) return nullptr;
+  require<FileError>(!fs::is_directory(file),
+                     "{}: is a directory; move it away, then repeat the command of the sweep", file.string());
   const std::string text = read_file(file);
   try {
     Json sweep = parse_json(text);

@@ -82,7 +82,7 @@ std::string last_message(const fs::path& directory, const SweepRun& run) {
   if (end == std::string::npos) return "";
   const std::size_t begin =
       message == std::string::npos ? text.find_last_of("\r\n", end) + 1 : message + program.size();
-  return text.substr(begin, std::min(text.find_first_of("\r\n", begin), end + 1) - begin);
+  return text.substr(begin, end + 1 - begin);
 }
 
 bool read_run(const fs::path& directory, const Halving& halving, SweepRun& run) {

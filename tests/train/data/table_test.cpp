@@ -361,9 +361,9 @@ TEST_CASE("a file that cannot be read or is larger than 1 GiB is refused", "[dat
   TaskConfig config{.name = "file", .file = directory / "t.tsv"};
   const std::string refused = config.file + ": ";
   CHECK_THROWS_WITH(file_source(config, Layout::position),
-                    refused + "cannot be read: No such file or directory");
+                    refused + "cannot be read: No such file or directory; set another with task.file=FILE");
   write_file(config.file, "");
   std::filesystem::resize_file(config.file, (std::uintmax_t{1} << 30) + 1);
   CHECK_THROWS_WITH(file_source(config, Layout::position),
-                    refused + "1073741825 bytes; 1073741824 is the most");
+                    refused + "1073741825 bytes; 1073741824 is the most; set another with task.file=FILE");
 }

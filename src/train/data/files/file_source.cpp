@@ -168,26 +168,27 @@ std::int64_t Coincidences::*FileSource::coincidence(Split split, std::int64_t in
 
 DataTexts open_files(const TaskConfig& config, const DataRecord* trained) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
-  const auto text = [&](const std::string& path) {
+  const auto text = [&](const std::string& path, const char* key) {
     DataText opened{.name = path};
     try {
       opened.file = std::make_shared<InputFile>(path);
       require<FileError>(opened.file->size() <= kMaxBytes, "{}: {} bytes; {} is the most", path,
                          opened.file->size(), kMaxBytes);
     } catch (const FileError& e) {
-      if (trained == nullptr) throw DataError(e.what());
+      if (trained == nullptr)
+        throw DataError(fmt::format("{}; set another with task.{}=FILE", e.what(), key));
       opened.unreadable = e.what();
       if (!std::filesystem::exists(path)) opened.unreadable = path + ": the data file of the run is gone";
     }
     return opened;
   };
-  const auto optional = [&](const std::string& path) {
-    return path.empty() ? std::nullopt : std::optional(text(path));
+  const auto optional = [&](const std::string& path, const char* key) {
+    return path.empty() ? std::nullopt : std::optional(text(path, key));
   };
-  return {.main = text(config.file),
-          .validation = optional(config.validation_file),
-          .test = optional(config.test_file),
-          .vocabulary = optional(config.vocabulary_file),
+  return {.main = text(config.file, kKeys[0]),
+          .validation = optional(config.validation_file, kKeys[1]),
+          .test = optional(config.test_file, kKeys[2]),
+          .vocabulary = optional(config.vocabulary_file, "vocabulary_file"),
           .options = config.options};
 }
 
