@@ -92,8 +92,8 @@ ModelSource ModelArguments::open() const {
     require<ConfigError>(!run.empty(), "missing RUN: give a run directory, or --weights FILE");
     std::error_code ignored;
     require<ConfigError>(!run.ends_with(".safetensors") || std::filesystem::is_directory(run, ignored),
-                         "{0}: is named like a file of weights, and no run directory; give --weights {0}",
-                         printable(run));
+                         "{}: is named like a file of weights, and no run directory; give --weights {}",
+                         printable(run), shell_path(run));
     return warned(open_run(run, overrides, checkpoint));
   }
   require<ConfigError>(checkpoint.empty(),

@@ -13,6 +13,7 @@
 #include "thimble/train/run.h"
 #include "train/files/hash.h"
 #include "train/files/text/format.h"
+#include "train/files/text/text.h"
 
 namespace thimble {
 
@@ -323,7 +324,7 @@ Comparison compare(const std::vector<std::string>& directories, const CompareOpt
       if (ending(newest.state, newest.config.train) && !model.run.has_summary())
         comparison.remarks.push_back(fmt::format(
             "{}: has no summary.json; its numbers are left out; measure them with thimble eval {}", directory,
-            directory));
+            shell_path(directory)));
     }
     const std::string path = fs::path(directory).lexically_normal().generic_string();
     if (directories.size() > 1)

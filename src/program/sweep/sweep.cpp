@@ -30,8 +30,8 @@ class SweepReader {
     if (root.find("task") != nullptr && root.find("config") == nullptr)
       return report_.problem(
           report_.start_of_file(), "",
-          fmt::format("is a config, not a sweep; thimble train {0} trains it, a sweep has config: {0}",
-                      sweep_.file));
+          fmt::format("is a config, not a sweep; thimble train {} trains it, a sweep has config: {}",
+                      shell_path(sweep_.file), sweep_.file));
     if (!check_map(root, "", kKeys, report_)) return;
     const YamlNode* config = root.find("config");
     if (config != nullptr) {

@@ -10,6 +10,7 @@
 #include "train/data/data_paths.h"
 #include "train/files/hash.h"
 #include "train/files/path.h"
+#include "train/files/text/text.h"
 
 namespace thimble {
 
@@ -227,7 +228,7 @@ std::string unreadable_sweep_json(const fs::path& directory) {
   const bool is_there = fs::exists(directory / "sweep.json");
   return fmt::format("{}: {}; the command of the sweep writes it again: thimble sweep FILE --out {}{}",
                      (directory / "sweep.json").string(),
-                     is_there ? "is not what this version writes" : "is missing", directory.string(),
+                     is_there ? "is not what this version writes" : "is missing", shell_path(directory),
                      is_there ? "" : "; where there was no sweep, name the runs: thimble compare RUN RUN");
 }
 

@@ -32,16 +32,6 @@ struct RunDirectory::Texts {
 
 namespace {
 
-// Returns the checkpoints of a run as --checkpoint names them: "final, 300, 200, best".
-std::string checkpoint_names(const fs::path& run) {
-  std::vector<std::string> names;
-  for (const fs::path& path : checkpoint_files(run)) {
-    const std::int64_t step = step_of(path);
-    names.push_back(step > 0 ? std::to_string(step) : path.stem().string());
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 // Returns "version 0.3.0" of the program that wrote a summary, or "another version" if it does not say so.
 std::string writer_of(const fs::path& summary) {
   const std::string version = text_in(summary, "version");
@@ -66,8 +56,17 @@ void require_name(const Checkpoint& checkpoint) {
 
 bool is_readable(const Json& format) { return format == kRunFormat || format == kRunFormat3; }
 
-Checkpoint open_checkpoint(const fs::path& path) {
-  return checkpoint_of(std::make_shared<const SafetensorsFile>(path));
+Checkpoint open_checkpoint(const fs::path& path, const fs::path& run) {
+  const auto input = guarded([&] { return std::make_shared<const InputFile>(path); });
+  std::shared_ptr<const SafetensorsFile> file;
+  try {
+    file = std::make_shared<const SafetensorsFile>(input, path.string());
+  } catch (const CheckpointError& e) {
+    throw CheckpointError(fmt::format(
+        "{}; others for --checkpoint: {}; to set it aside and train on: thimble train {} --resume", e.what(),
+        checkpoint_names(run, path), shell_path(run)));
+  }
+  return checkpoint_of(file);
 }
 
 }  // namespace
@@ -86,13 +85,13 @@ Checkpoint checkpoint_of(std::shared_ptr<const SafetensorsFile> file) {
   const auto has = [&](const char* key) { return metadata.contains(key); };
   require<CheckpointError>(
       has("config"),
-      "{}: no config in the metadata, so it is no checkpoint of a run; open it with --weights and --config",
-      path);
+      "{}: no config in the metadata, so it is no checkpoint of a run; open it: thimble eval --weights {} --config FILE",
+      path, shell_path(path));
   require<CheckpointError>(
       has("format") && is_readable(metadata.at("format")) && has("state") && has("data") &&
           has("weights_hash"),
-      "{}: not a checkpoint of format {}; open it with the version that wrote it, or with --weights", path,
-      kRunFormat);
+      "{}: not a checkpoint of format {}; open it with the version that wrote it, or thimble eval --weights {}",
+      path, kRunFormat, shell_path(path));
   try {
     checkpoint.state = run_state(parse_json(metadata.at("state")));
   } catch (const Json::exception& e) {
@@ -124,8 +123,9 @@ void RunDirectory::require_run() const {
                              "{}: no such run directory; create one with thimble train", name());
     const fs::path file = path_ / kDataRecord;
     const std::vector<fs::path> checkpoints = checkpoint_files(path_);
-    const std::string remedy = fmt::format("restore the file, or open the weights alone with --weights {}",
-                                           checkpoints.empty() ? "FILE" : checkpoints.front().string());
+    const std::string remedy =
+        fmt::format("restore the file, or open the weights alone: thimble eval --weights {}",
+                    checkpoints.empty() ? "FILE" : shell_path(checkpoints.front()));
     if (!fs::exists(file)) {
       require<CheckpointError>(!checkpoints.empty(), "{}: not a run: it has no {}", name(), kDataRecord);
       throw CheckpointError(fmt::format("{}: missing; {}", file.string(), remedy));
@@ -143,8 +143,8 @@ void RunDirectory::require_run() const {
         name());
     if (format.is_string() && format.get<std::string>().starts_with("thimble ") && !is_readable(format))
       throw CheckpointError(fmt::format(
-          "{}: a run of format {}, written by {}; this version opens those of {}: use the other one", name(),
-          format.get<std::string>(), writer_of(path_ / kRunSummary), kRunFormat));
+          "{}: a run of format {}, written by {}; this version opens those of {} and {}: use the other one",
+          name(), format.get<std::string>(), writer_of(path_ / kRunSummary), kRunFormat3, kRunFormat));
     require<CheckpointError>(is_readable(format), "{}: not a run: {} does not say \"format\": \"{}\"", name(),
                              kDataRecord, kRunFormat);
     json = std::move(found);
@@ -171,9 +171,9 @@ const std::string& RunDirectory::config_text() const {
   if (text) return *text;
   return guarded([&]() -> const std::string& {
     require<CheckpointError>(has_config(), "{}: missing; begin again: thimble train CONFIG --out {} --resume",
-                             config_path().string(), name());
+                             config_path().string(), shell_path(name()));
     if (fs::exists(config_path())) return text.emplace(read_file(config_path()));
-    return text.emplace(to_yaml(open_checkpoint(checkpoint_path("")).config));
+    return text.emplace(to_yaml(open_checkpoint(checkpoint_path(""), path_).config));
   });
 }
 
@@ -195,16 +195,18 @@ const DataRecord& RunDirectory::data() const {
 fs::path RunDirectory::checkpoint_path(const std::string& name) const {
   if (name.empty()) {
     const std::vector<fs::path> files = checkpoint_files(path_);
-    require<CheckpointError>(!files.empty(), "{}: the run has no checkpoint yet", path_.string());
+    require<CheckpointError>(!files.empty(),
+                             "{}: the run has no checkpoint yet; train it: thimble train {} --resume",
+                             path_.string(), shell_path(path_));
     return has_best_result() && files.back().filename() == kBest ? files.back() : files.front();
   }
   const bool is_word = name == "best" || name == "final";
   fs::path path = path_ / kRunCheckpoints / fmt::format("{}{}.safetensors", is_word ? "" : "step-", name);
   if (fs::exists(path)) return path;
   if (fs::is_regular_file(name)) return name;
-  const std::string names = checkpoint_names(path_);
-  throw CheckpointError(fmt::format("{}: no such checkpoint; the run has {}", path.string(),
-                                    names.empty() ? "none yet" : names));
+  throw CheckpointError(fmt::format("{}: no such checkpoint; the run has {}",
+                                    name.find_first_of("/.") == name.npos ? path.string() : name,
+                                    checkpoint_names(path_)));
 }
 
 Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::string>& remarks) const {
@@ -214,7 +216,7 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
       const bool has_ended = has_summary();  // asked first, as training writes it last
       const fs::path path = checkpoint_path(name);
       try {
-        Checkpoint checkpoint = open_checkpoint(path);
+        Checkpoint checkpoint = open_checkpoint(path, path_);
         std::vector<std::string> changed = require_own(checkpoint, true);
         const std::string wanted = has_best_result() ? kBest : kFinal;
         // The best may be from before the run went on with other values, and is its result all the same.
@@ -318,8 +320,8 @@ Json RunDirectory::summary(const std::string& run, const std::string& weights_ha
   } catch (const FileError& e) {
     why = e.what();
   }
-  remarks.push_back(
-      fmt::format("{}; its numbers are left out; measure them with thimble eval {}", why, name()));
+  remarks.push_back(fmt::format("{}; its numbers are left out; measure them with thimble eval {}", why,
+                                shell_path(name())));
   return nullptr;
 }
 

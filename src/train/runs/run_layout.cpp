@@ -53,6 +53,15 @@ std::vector<fs::path> checkpoint_files(const fs::path& run) {
   return found;
 }
 
+std::string checkpoint_names(const fs::path& run, const fs::path& but) {
+  std::vector<std::string> names;
+  for (const fs::path& path : checkpoint_files(run)) {
+    const std::int64_t step = step_of(path);
+    if (path != but) names.push_back(step > 0 ? std::to_string(step) : path.stem().string());
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 fs::path unused_name(const fs::path& name) {
   fs::path free = name;
   for (int n = 2; fs::exists(fs::symlink_status(free)); ++n) free = fmt::format("{}-{}", name.string(), n);

@@ -39,6 +39,8 @@ std::int64_t step_of(const std::filesystem::path& path);
 std::vector<std::filesystem::path> step_files(const std::filesystem::path& run);
 // Returns final.safetensors, the files of steps, and best.safetensors, as far as they are there.
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run);
+// Returns them, but for one, as --checkpoint names them: "final, 300, 200, best", or "none".
+std::string checkpoint_names(const std::filesystem::path& run, const std::filesystem::path& but = "");
 // Returns the first of NAME, NAME-2, ... that does not exist.
 std::filesystem::path unused_name(const std::filesystem::path& name);
 

@@ -153,6 +153,7 @@ TEST_CASE("what is not UTF-8 becomes U+FFFD, once for each character that is cut
 
 TEST_CASE("words of a shell", "[files]") {
   CHECK(shell_command({"thimble", "train", "a=b_1.txt", ""}) == "thimble train a=b_1.txt ''");
+  CHECK(shell_path("-my run") == "'./-my run'");
   CHECK(shell_command({"my #2.txt", "it's", "a;b", "$x"}) == R"('my #2.txt' 'it'\''s' 'a;b' '$x')");
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("a changed data.json is refused with both values, and nothing changes"
   is_refused("\"length\": 4", "\"length\": 5", "length: 4 in the checkpoint, 5 in data.json");
   is_refused("\"1\"", "\"7\"", "vocabulary: 6 tokens, hash ");
   const std::string weights = (run / "checkpoints" / "final.safetensors").string();
-  const std::string remedy = "; restore the file, or open the weights alone with --weights " + weights;
+  const std::string remedy =
+      "; restore the file, or open the weights alone: thimble eval --weights " + weights;
   is_refused("{", "[", remedy);
   is_refused("\"vocabulary\"", "\"words\"", "data.json: invalid record of the training data");
   fs::remove(file);
@@ -88,6 +89,9 @@ TEST_CASE("a directory is a run by its format, not by its names", "[train]") {
   record["format"] = "thimble 3";
   write_file(run / "data.json", json_text(record));
   CHECK_NOTHROW(open_run(run));
+  record["format"] = "thimble 2";
+  write_file(run / "data.json", json_text(record));
+  CHECK_THROWS_WITH(open_run(run), EndsWith("opens those of thimble 3 and thimble 4: use the other one"));
   record.erase("format");
   write_file(run / "data.json", json_text(record));
   for (const auto& open :
@@ -217,7 +221,8 @@ TEST_CASE("a checkpoint that does not state all that one of a run does is refuse
     CHECK_THROWS_WITH(
         open_run(run),
         file.string() +
-            ": not a checkpoint of format thimble 4; open it with the version that wrote it, or with --weights");
+            ": not a checkpoint of format thimble 4; open it with the version that wrote it, or thimble eval --weights " +
+            file.string());
     CHECK(open_weights(file, "").config.train.steps == 12);
   }
 }

@@ -195,7 +195,8 @@ TEST_CASE("a run without a checkpoint cannot be opened", "[train]") {
   CHECK_THROWS_AS(train(config, {.directory = run.string()}), NumericError);
   CHECK(fs::exists(run / "config.yaml"));
   CHECK_FALSE(fs::exists(run / "summary.json"));
-  CHECK_THROWS_WITH(open_run(run), ContainsSubstring("the run has no checkpoint yet"));
+  CHECK_THROWS_WITH(open_run(run),
+                    ContainsSubstring("the run has no checkpoint yet; train it: thimble train "));
 }
 
 TEST_CASE("a run with another model in its config is refused", "[train]") {

@@ -166,7 +166,7 @@ TEST_CASE("a checkpoint opens under another name, by its path", "[train]") {
       (run / "checkpoints" / "step-9.safetensors").string() + ": no such checkpoint; the run has ";
   CHECK_THROWS_WITH(open_run(run, {}, "9"), missing + "7, 5, best");
   fs::remove_all(run / "checkpoints");
-  CHECK_THROWS_WITH(open_run(run, {}, "9"), missing + "none yet");
+  CHECK_THROWS_WITH(open_run(run, {}, "9"), missing + "none");
 }
 
 TEST_CASE("a run that was killed after its best checkpoint goes on from there, and has the same files",

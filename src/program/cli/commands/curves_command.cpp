@@ -7,6 +7,8 @@
 #include "program/cli/text/progress_meter.h"
 #include "thimble/engine/error.h"
 #include "train/files/lock.h"
+#include "train/files/text/text.h"
+#include "train/runs/run_layout.h"
 
 namespace thimble::cli {
 
@@ -27,7 +29,9 @@ int run(const CurvesArguments& arguments) {
   for (std::ptrdiff_t lines = 0;;) {  // lines of the drawing that is there
     const auto start = Clock::now();
     const bool is_last = !arguments.follow || FileLock::holder(run.path() / DirectoryLock::kFile).empty();
-    const Timeline timeline = read_timeline(run);
+    const std::vector<std::filesystem::path> checkpoints = checkpoint_files(run.path());
+    const Timeline timeline =
+        read_timeline(run, checkpoints.empty() ? RunState() : header_state(checkpoints.front()));
     if (arguments.output.prints_text() && (is_last || redraws)) {
       const std::string text = curves_text(timeline.curves, !redraws || !has_utf8(), line_width(1));
       if (lines > 0) write_picture(fmt::format("\033[{}A\033[J", lines));
@@ -37,9 +41,11 @@ int run(const CurvesArguments& arguments) {
     }
     if (is_last) {
       show_remarks(timeline.remarks);
+      const bool has_ended = run.has_summary();
       require<CheckpointError>(
-          !timeline.curves.empty(),
-          "{0}: metrics.jsonl has no steps to draw; train it with thimble train {0} --resume", run.name());
+          !timeline.curves.empty(), "{}: metrics.jsonl has no steps to draw; {}: thimble train {}{}",
+          run.name(), has_ended ? "training has ended, so begin a new run" : "train it",
+          shell_path(has_ended ? run.config_path() : run.path()), has_ended ? "" : " --resume");
       arguments.output.write(to_json(timeline));
       return kDone;
     }

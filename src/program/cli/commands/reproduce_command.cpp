@@ -13,6 +13,7 @@
 #include "thimble/train/json.h"
 #include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
+#include "train/files/text/text.h"
 
 namespace thimble::cli {
 
@@ -170,9 +171,9 @@ int run(ReproduceArguments arguments) {
         run_experiment(experiment, {.directory = directory, .jobs = arguments.jobs, .observer = &progress}));
     if (results.back().interrupted) {
       print_err("thimble: interrupted{}\n",
-                scratch
-                    ? ""
-                    : fmt::format("; progress saved; resume with the same command and --out {}", directory));
+                scratch ? ""
+                        : fmt::format("; progress saved; resume with the same command and --out {}",
+                                      shell_path(directory)));
       return kInterrupted;
     }
     json["experiments"].push_back(to_json(results.back()));

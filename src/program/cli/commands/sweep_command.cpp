@@ -14,6 +14,7 @@
 #include "thimble/train/json.h"
 #include "train/files/process.h"
 #include "train/files/text/format.h"
+#include "train/files/text/text.h"
 
 namespace thimble::cli {
 
@@ -207,7 +208,7 @@ int run(const SweepArguments& arguments) {
   arguments.output.write(to_json(sweep, result.runs, result.directory));
   if (result.interrupted) {
     print_err("thimble: interrupted; progress saved; resume with the same command and --out {}\n",
-              result.directory.string());
+              shell_path(result.directory));
     return kInterrupted;
   }
   if (options.max_runs > 0) return progress.all_done() ? kDone : kCheckFailed;

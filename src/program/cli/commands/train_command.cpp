@@ -6,6 +6,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/train/run.h"
 #include "thimble/train/train.h"
+#include "train/files/text/text.h"
 #include "train/step/cost.h"
 
 namespace thimble::cli {
@@ -25,7 +26,7 @@ int report(const TrainResult& result, const Config& config, const TrainArguments
   output.write(to_json(result));
   if (result.stopped == Stopped::interrupted) {
     print_err("thimble: stopped after step {}; progress saved; resume with:\n  thimble train {} --resume\n",
-              result.steps, result.directory);
+              result.steps, shell_path(result.directory));
     return arguments.stop_after > 0 && result.steps >= arguments.stop_after ? kDone : kInterrupted;
   }
   if (output.prints_text()) {

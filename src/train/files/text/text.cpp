@@ -166,6 +166,10 @@ std::string shell_command(const std::vector<std::string>& words) {
   return out;
 }
 
+std::string shell_path(const std::string& path) {
+  return shell_command({path.starts_with('-') ? "./" + path : path});
+}
+
 std::string escape_markup(std::string_view text) {
   using Entity = std::pair<char32_t, std::string_view>;
   constexpr Entity kEntities[] = {{'&', "&amp;"},  {'<', "&lt;"}, {'>', "&gt;"},

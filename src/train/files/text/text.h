@@ -64,6 +64,9 @@ std::string valid_utf8(std::string_view text);
 // Returns the words as a command of a POSIX shell.
 std::string shell_command(const std::vector<std::string>& words);
 
+// Returns a path as a word of such a command, which takes it for no option.
+std::string shell_path(const std::string& path);
+
 // Returns an excerpt for one line of a message: escaped, including line breaks, and shortened.
 std::string printable(std::string_view text);
 
