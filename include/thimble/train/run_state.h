@@ -25,6 +25,11 @@ struct RunState {
   std::string arithmetic;  // of the steps so far, as in TrainResult; "": unknown
   // Validation losses at the steps of --stop-after, by which halving decides.
   std::map<std::int64_t, double> stops;
+
+  // Returns whether a run with that patience results in its best checkpoint, which is of an earlier step.
+  bool has_best_result(std::int64_t patience) const {
+    return patience > 0 && best_step > 0 && best_step < step;
+  }
 };
 
 Json to_json(const RunState&);

@@ -26,6 +26,7 @@ std::string action(const FoundPattern& pattern) {
       {"task_target", "looks at what the answer depends on"},
       {"entropy", "looks at all positions alike"}};
   if (!pattern.kind.empty()) {
+    // Kinds of tasks are nouns; those of own data are whatever their user wrote.
     const bool is_noun = std::ranges::any_of(task_names(), [&](std::string_view task) {
       return std::ranges::count(find_task(task).kinds, pattern.kind) > 0;
     });

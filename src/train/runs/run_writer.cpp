@@ -177,9 +177,8 @@ void RunWriter::check_summary() {
     };
     require_own(is("run", identity_), file);
     if (!ended()) return;
-    const RunState& state = newest_->state;  // which may be judged by another patience now
-    const bool is_best = config_.train.patience > 0 && state.best_step > 0 && state.best_step < state.step &&
-                         fs::exists(best_path());
+    // The run may go on with another patience than it had.
+    const bool is_best = newest_->state.has_best_result(config_.train.patience) && fs::exists(best_path());
     is_complete_ = summary.value("final", summary).at("weights_hash") == newest_->weights_hash() &&
                    (!summary.contains("result") || is("result", is_best ? "best" : "final"));
   } catch (const Json::exception&) {

@@ -270,11 +270,9 @@ TrainResult TrainingRun::finish(Stopped stopped) {
 }
 
 bool TrainingRun::load_best() {
-  const bool is_another =
-      config_.train.patience > 0 && state_.best_step > 0 && state_.best_step < state_.step;
   bool is_there = false;
   try {
-    if (writer_ && is_another) {
+    if (writer_ && state_.has_best_result(config_.train.patience)) {
       std::vector<std::string> ignored;  // which resuming remarks
       const Checkpoint best = directory_.checkpoint("best", ignored);
       require<CheckpointError>(best.state.step == state_.best_step, "{}: holds step {}, not {}",

@@ -56,8 +56,8 @@ function summary() {
     .map((target, i) => [target, trace.predictions[i]])
     .filter(([target], i) => target !== null && !trace.guessed?.[i]);
   const right = labeled.filter(([target, now]) => target === now).length;
-  const gray = trace.guessed?.includes(true) ? ` In parentheses: ${trace.guessed_reason}.` : "";
-  return `${right} of ${labeled.length} right.${gray}${change}`;
+  const guesses = trace.guessed?.includes(true) ? ` In parentheses: ${trace.guessed_reason}.` : "";
+  return `${right} of ${labeled.length} right.${guesses}${change}`;
 }
 
 /** Returns the input and the answer. */

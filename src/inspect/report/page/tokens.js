@@ -27,18 +27,18 @@ function prediction(e, i) {
 function summary(e, perQuery) {
   const [count, wrong] = [labeled(e).length, wrongIn(e)];
   const known = e.guessed?.includes(true) ? " of what can be known" : "";
-  const gray = known && `; in parentheses: ${guessedReason(e)}`;
+  const guesses = known && `; in parentheses: ${guessedReason(e)}`;
   const name = capital(exampleName(state.example)) + (e.finished === false ? ", its output cut at the longest …" : "");
   const result = (...content) => element("p", { class: "result" }, ...content);
   const below = ". Below each query: the prediction at that position";
-  if (!e.targets && perQuery) return result(`${name}${below}${gray}.`);
+  if (!e.targets && perQuery) return result(`${name}${below}${guesses}.`);
   if (!e.targets) return result(`${name}. Prediction:`, ...e.predictions.flatMap((token) => [" ", word(token)]), ".");
   if (!count) return result(`${name}.`);
   if (!perPosition(e) && count === 1) return result(`${name}. Prediction: `, prediction(e, 0), ".");
   const several = wrong ? `${wrong} of ${count} predictions${known} are wrong` : `all ${count} predictions${known} are correct`;
   const text = count === 1 ? `the prediction is ${wrong ? "wrong" : "correct"}` : several;
   const verdict = element("b", { class: wrong ? "wrong" : "" }, `${wrong ? "✗" : "✓"} `, text);
-  return result(`${name}: `, verdict, perQuery ? below : "", perQuery ? gray : "", ".");
+  return result(`${name}: `, verdict, perQuery ? below : "", perQuery ? guesses : "", ".");
 }
 
 // Returns the text color for a background: black or white, by relative luminance (WCAG 2).

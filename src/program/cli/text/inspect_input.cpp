@@ -43,11 +43,11 @@ void print_predictions(const ForwardTrace& trace, const ModelConfig& model, cons
     lens.back().insert(lens.back().begin(), depths[d]);
   }
   const bool per_token = !pair && tokens.size() == predictions.size();
-  std::vector<std::string> shown = predictions;
-  for (std::size_t i = 0; i < trace.guessed.size(); ++i)
-    if (trace.guessed[i] != 0) shown[i] = '(' + shown[i] + ')';
   tokens.insert(tokens.begin(), pair ? "source" : "token");
-  for (auto* const row : {&predictions, &shown}) row->insert(row->begin(), pair ? "output" : "prediction");
+  predictions.insert(predictions.begin(), pair ? "output" : "prediction");
+  std::vector<std::string> marked = predictions;
+  for (std::size_t i = 0; i < trace.guessed.size(); ++i)
+    if (trace.guessed[i] != 0) marked[i + 1] = '(' + marked[i + 1] + ')';
   probabilities.insert(probabilities.begin(), "probability");
   const auto print_lens = [&] {
     if (lens.empty()) return;
@@ -56,7 +56,7 @@ void print_predictions(const ForwardTrace& trace, const ModelConfig& model, cons
     print_columns(lens);
   };
   if (per_token) {
-    print_columns({tokens, shown, probabilities});
+    print_columns({tokens, marked, probabilities});
     if (std::ranges::count(trace.guessed, 1) > 0)
       print_paragraph("(In parentheses: {}.)", trace.guessed_reason);
   } else {

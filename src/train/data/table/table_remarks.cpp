@@ -101,7 +101,8 @@ void add_equal_inputs(const Table& table, std::vector<std::string>& lines) {
     return std::ranges::equal(table.target(rows.first), table.target(rows.second));
   };
   const std::vector<Repeated> same = repeated_by(table, text);
-  add(same, is_same, "same input with another target", "no model can predict both" + table.columns_remedy());
+  add(same, is_same, "same input with another target",
+      std::ranges::all_of(same, is_same) ? "" : "no model can predict both" + table.columns_remedy());
   add(same, std::not_fn(is_same), "same input and target", "duplicates weigh as often as they occur");
   if (table.unknown() == kIgnore) return;
   add(

@@ -44,7 +44,7 @@ void sample(const TaskConfig&, SampleRng& rng, Example& example) {
   }
 }
 
-// At names.
+// A name asks for its adjective.
 bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
   return input[i] < kCount;
 }

@@ -110,7 +110,7 @@ double distinct_inputs(const TaskConfig& config) {
 
 double chance(const TaskConfig& config) { return 2 / static_cast<double>(config.symbols); }
 
-// At keys of pairs that come again, asked or not.
+// A key that comes again has an answer, which the task does not always ask for.
 bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
   const std::size_t first = 2 * static_cast<std::size_t>(config.pairs);
   for (std::size_t key = 0; key < first && i >= first; key += 2)

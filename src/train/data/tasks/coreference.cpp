@@ -107,6 +107,7 @@ double distinct_inputs(const TaskConfig&) { return kSentences; }
 // Animals and places are equally likely, and so is each noun among them.
 double chance(const TaskConfig&) { return 1 / static_cast<double>(kAnimals.size() + kPlaces.size()); }
 
+// A pronoun asks for its noun.
 bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
   return input[i] == kIt;
 }

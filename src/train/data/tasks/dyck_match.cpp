@@ -77,6 +77,7 @@ std::int32_t opening_of(const TaskConfig& config, std::span<const std::int32_t> 
   return i;
 }
 
+// A closing bracket asks for its opening one.
 bool knowable(const TaskConfig& config, std::span<const std::int32_t> input, std::size_t i) {
   return input[i] == config.symbols && opening_of(config, input, i) >= 0;
 }

@@ -160,7 +160,7 @@ double distinct_inputs(const TaskConfig&) {
 
 double chance(const TaskConfig&) { return 1 / static_cast<double>(std::ssize(kNouns) * kOthers); }
 
-// At verbs.
+// A verb asks for its agent and patient.
 bool knowable(const TaskConfig&, std::span<const std::int32_t> input, std::size_t i) {
   return input[i] >= kFirstVerb && input[i] < kFirstVerb + std::ssize(kVerbs);
 }

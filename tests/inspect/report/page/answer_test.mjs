@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 
 import { chips, closed, finish, kMap, open, test } from "./browser.mjs";
 
-test("the answer comes first, and what can only be guessed is gray", async () => {
+test("the answer comes first, and what can only be guessed is in parentheses", async () => {
   const page = await open("guessed.html");
   assert.equal(await page.title(), "runs, induction · thimble inspect");
   assert.equal(
