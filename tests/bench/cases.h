@@ -74,7 +74,7 @@ struct Traffic {
   }
   void operator()(const kernels::AttentionGradients& x) { (*this)(x.v), (*this)(x.q), (*this)(x.k); }
   void operator()(const kernels::AttentionInputs& x) { (*this)(x.q), (*this)(x.k), (*this)(x.v); }
-  void operator()(const kernels::KeptWeights& x) { (*this)(x.full), (*this)(x.dropped), (*this)(x.dropout); }
+  void operator()(const kernels::AttentionPass& x) { (*this)(ConstMatrixView(x.kept.full)); }
   template <class T>
   void operator()(const T&) {}
 };

@@ -21,7 +21,7 @@
 
 #include "cases.h"
 #include "engine/kernels/attention/additive_score.h"
-#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 #include "engine/kernels/attention/head_linear.h"
 #include "engine/kernels/attention/head_norm.h"
 #include "engine/kernels/cross_entropy.h"
@@ -36,6 +36,7 @@
 #include "engine/kernels/reference_attention.h"
 #include "engine/kernels/reference_sequence.h"
 #include "engine/kernels/softmax.h"
+#include "naive_attention.h"
 #include "products_bench.h"
 #include "thimble/engine/make_model.h"
 #include "thimble/engine/tensor.h"
@@ -110,40 +111,36 @@ void add_products(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   });
 }
 
-void naive_attention_backward(kernels::AttentionGradients d, ConstMatrixView dout, kernels::AttentionInputs x,
-                              kernels::KeptWeights weights, Real* scratch, const AttentionSizes& sizes,
-                              const kernels::AttentionMask& mask, Real scale) {
-  reference::attention_backward(d.q, d.k, d.v, dout, x.q, x.k, x.v, weights.full, weights.dropped,
-                                weights.dropout, scratch, sizes, mask, scale);
+AttentionSizes attention_sizes(const BenchModel& s, const Sizes& sizes) {
+  const std::int64_t d = s.d_model / s.heads, t = s.length;
+  return {s.heads, s.heads, d, d, true, sizes.sequences, t, t};
 }
 
 void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, d_key = c / s.heads;
-  const std::int64_t weight_rows = rows * s.heads, scratch = d_key * t + t * t;
-  const AttentionSizes attention{
-      .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
-  const Real scale = 1 / std::sqrt(static_cast<Real>(d_key));
+  const std::int64_t weight_rows = rows * s.heads;
+  const kernels::AttentionPass pass{
+      .sizes = attention_sizes(s, sizes), .scale = 1 / std::sqrt(static_cast<Real>(d_key)), .block = t};
   const double flops = product_flops(rows, t, c);
-  cases.add(PAIR(attention_weights_forward), "", flops, [=](Memory& m) {
-    const MatrixView qkv = m.matrix(rows, 3 * c);
-    return std::tuple(m.matrix(weight_rows, t), qkv.column_block(0, c), qkv.column_block(c, c),
-                      m.scratch(scratch), attention, kernels::AttentionMask{}, scale);
-  });
-  cases.add(PAIR(attention_apply_forward), "", flops, [=](Memory& m) {
-    return std::tuple(m.matrix(rows, c), m.matrix(weight_rows, t),
-                      m.matrix(rows, 3 * c).column_block(2 * c, c), attention);
-  });
+  const auto parts = [=](auto all) {
+    return std::array{all.column_block(0, c), all.column_block(c, c), all.column_block(2 * c, c)};
+  };
+  // Calls f(inputs, scratch, pass).
+  const auto with = [=](Memory& m, const auto& f) {
+    const auto [q, k, v] = parts(m.matrix(rows, 3 * c));
+    kernels::AttentionPass keeps = pass;
+    keeps.kept.full = m.matrix(weight_rows, t);
+    return f(kernels::AttentionInputs{q, k, v}, m.scratch(kernels::attention_scratch(pass, true)), keeps);
+  };
+  cases.add("attention_forward", kernels::attention_forward, naive_attention_forward, "", 2 * flops,
+            [=](Memory& m) {
+              return with(m, [&](auto... rest) { return std::tuple(m.matrix(rows, c), rest...); });
+            });
   cases.add("attention_backward", kernels::attention_backward, naive_attention_backward, "", 4 * flops,
             [=](Memory& m) {
-              const GradientView sum = empty(m.matrix(rows, 3 * c));
-              const MatrixView qkv = m.matrix(rows, 3 * c), weights = m.matrix(weight_rows, t);
-              return std::tuple(kernels::AttentionGradients{sum.column_block(2 * c, c),
-                                                            sum.column_block(0, c), sum.column_block(c, c)},
-                                m.matrix(rows, c),
-                                kernels::AttentionInputs{qkv.column_block(0, c), qkv.column_block(c, c),
-                                                         qkv.column_block(2 * c, c)},
-                                kernels::KeptWeights{weights, weights, {}}, m.scratch(scratch), attention,
-                                kernels::AttentionMask{}, scale);
+              const auto [dq, dk, dv] = parts(empty(m.matrix(rows, 3 * c)));
+              const kernels::AttentionGradients gradients{dv, dq, dk};
+              return with(m, [&](auto... rest) { return std::tuple(gradients, m.matrix(rows, c), rest...); });
             });
   cases.add(PAIR(softmax_forward), "", 0,
             [=](Memory& m) { return std::tuple(m.matrix(weight_rows, t), m.matrix(weight_rows, t)); });
@@ -155,8 +152,7 @@ void add_attention(Cases& cases, const BenchModel& s, const Sizes& sizes) {
 // The other ways to a score, of queries and keys side by side.
 void add_scores(Cases& cases, const BenchModel& s, const Sizes& sizes) {
   const std::int64_t rows = sizes.rows, c = s.d_model, t = s.length, d_key = c / s.heads;
-  const AttentionSizes additive{
-      .heads = s.heads, .kv_heads = s.heads, .batch = sizes.sequences, .queries = t, .keys = t};
+  const AttentionSizes additive = attention_sizes(s, sizes);
   const auto scores = [=](Memory& m) { return m.matrix(rows * s.heads, t); };
   const auto scratch = [=](Memory& m) { return m.scratch(d_key * (3 * t + 1)); };
   cases.add(PAIR(additive_score_forward), "", 0, [=](Memory& m) {

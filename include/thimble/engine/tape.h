@@ -41,8 +41,9 @@ class Var {
   GradientView zeroed_grad_accumulator() const;
   // Returns the packed form of a parameter, for ops; without data if the tape was not given any.
   PackedWeight packed() const;
-  bool needs_grad() const;  // whether a gradient is required here
-  Real item() const;        // the value of a one-element Var; throws ShapeError otherwise
+  bool needs_grad() const;                      // whether a gradient is required here
+  bool operator==(const Var&) const = default;  // whether they are one result
+  Real item() const;                            // the value of a one-element Var; throws ShapeError otherwise
 
  private:
   friend class Tape;

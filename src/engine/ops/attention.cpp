@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/kernels/attention/memory_efficient_attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/ops/check_lengths.h"
 #include "engine/ops/gradcheck_inputs.h"
@@ -13,12 +13,8 @@ inline namespace THIMBLE_PRECISION {
 
 namespace {
 
-bool same_source(const Columns& a, const Columns& b) {
-  return a.source.value().data == b.source.value().data;
-}
-
 bool overlap(const Columns& a, const Columns& b) {
-  return same_source(a, b) && a.first < b.first + b.count && b.first < a.first + a.count;
+  return a.source == b.source && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
 using kernels::AttentionGradients;
@@ -28,10 +24,10 @@ using kernels::AttentionGradients;
 // that holds if their blocks do not overlap and fill it: each element then belongs to one block, whose first write
 // overwrites it. Queries and keys that are the same columns are one block, and the queries write it first.
 AttentionGradients grad_accumulators(const Columns& v, const Columns& q, const Columns& k) {
-  const bool tied = overlap(q, k) && q.first == k.first && q.count == k.count, with_q = same_source(q, v);
+  const bool tied = overlap(q, k) && q.first == k.first && q.count == k.count, with_q = q.source == v.source;
   const bool apart = !overlap(k, v) && !overlap(q, v) && (tied || !overlap(q, k));
   const std::int64_t filled = v.count + k.count + (with_q && !tied ? q.count : 0);
-  if (!same_source(k, v) || !apart || filled != v.source.shape().last() || !v.needs_grad())
+  if (k.source != v.source || !apart || filled != v.source.shape().last() || !v.needs_grad())
     return {v.grad_accumulator(), q.grad_accumulator(), k.grad_accumulator()};
   const GradientView sum = v.source.grad_accumulator();
   const auto block = [&](const Columns& x) { return sum.column_block(x.first, x.count); };
@@ -68,81 +64,58 @@ bool may_replace(const AttentionOptions& options) {
   return options.hooks != nullptr && options.hooks->may_replace(options.site);
 }
 
-// The attention weights of a forward pass. Where hooks may replace them, `factor` is 0 for those that are, so that no
-// gradient flows from them to the scores.
-struct AttentionWeights {
-  MatrixView full, dropped, factor;  // dropped: as applied; full times factor, or full without dropout
+// Returns memory for the weights of a forward pass whose steps are apart. Where hooks may replace them, the dropout is 0
+// for those that are, so that no gradient flows from them to the scores.
+kernels::KeptWeights weights_of_steps(Tape& tape, const AttentionSizes& sizes,
+                                      const AttentionOptions& options) {
+  const auto scores = [&] { return tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys); };
+  kernels::KeptWeights kept{scores()};
+  if (options.dropout > 0 || may_replace(options)) kept = {kept.full, scores(), scores()};
+  return kept;
+}
 
-  AttentionWeights(Tape& tape, const AttentionSizes& sizes, const AttentionOptions& options)
-      : full(tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys)), dropped(full) {
-    if (options.dropout == 0 && !may_replace(options)) return;
-    dropped = tape.scratch(full.rows, full.cols);
-    factor = tape.scratch(full.rows, full.cols);
+const MatrixView& applied(const kernels::KeptWeights& kept) {
+  return kept.applied.data != nullptr ? kept.applied : kept.full;
+}
+
+// Passes the weights to hooks and applies dropout.
+void finish(const kernels::KeptWeights& kept, const AttentionSizes& sizes, const AttentionOptions& options) {
+  const auto& [full, factor, dropped] = kept;
+  const bool may = may_replace(options), drops = options.dropout > 0;
+  bool replaced = false;
+  if (options.hooks != nullptr) {
+    const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+    if (may) std::copy_n(full.data, full.elements(), dropped.data);
+    replaced = may && options.hooks->replace(options.site, shape, dropped);
+    options.hooks->observe(options.site, shape, may ? dropped : full);
   }
-
-  kernels::KeptWeights kept() const { return {full, dropped, factor}; }
-
-  // Passes the weights to hooks and applies dropout.
-  void finish(const AttentionSizes& sizes, const AttentionOptions& options) const {
-    const bool may = may_replace(options), drops = options.dropout > 0;
-    bool replaced = false;
-    if (options.hooks != nullptr) {
-      const Shape shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
-      if (may) std::copy_n(full.data, full.elements(), dropped.data);
-      replaced = may && options.hooks->replace(options.site, shape, dropped);
-      options.hooks->observe(options.site, shape, may ? dropped : full);
-    }
-    if (drops) {
-      kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
-      kernels::mul_forward(dropped, may ? dropped : full, factor);
-    } else if (may) {
-      std::fill_n(factor.data, factor.elements(), Real{1});
-    }
-    if (!replaced) return;
-    const ConstMatrixView kept = options.hooks->kept(options.site);
-    if (kept.data == nullptr)
-      std::fill_n(factor.data, factor.elements(), Real{0});
-    else
-      kernels::mul_forward(factor, factor, kept);
+  if (drops) {
+    kernels::dropout_factors(factor, options.dropout, *options.key, sizes.heads * sizes.queries);
+    kernels::mul_forward(dropped, may ? dropped : full, factor);
+  } else if (may) {
+    std::fill_n(factor.data, factor.elements(), Real{1});
   }
-};
+  if (!replaced) return;
+  const ConstMatrixView unreplaced = options.hooks->kept(options.site);
+  if (unreplaced.data == nullptr)
+    std::fill_n(factor.data, factor.elements(), Real{0});
+  else
+    kernels::mul_forward(factor, factor, unreplaced);
+}
 
-// Returns the FLOPs of the products with keys (none with d_key 0) and values, and twice as many backward.
-Flops attention_flops(const AttentionSizes& sizes) {
-  const double scores = static_cast<double>(sizes.batch * sizes.heads * sizes.queries) * sizes.keys;
-  const double forward = 2 * scores * static_cast<double>(sizes.d_key + sizes.d_value);
-  return {.forward = forward, .backward = 2 * forward};
+// Returns the FLOPs of the products with keys (none with d_key 0) and values, twice as many backward, and of the weights
+// where they are computed again.
+Flops attention_flops(const kernels::AttentionPass& pass) {
+  const auto scores = static_cast<double>(kernels::attention_score_count(pass));
+  const double keys = 2 * scores * static_cast<double>(pass.sizes.d_key),
+               values = 2 * scores * static_cast<double>(pass.sizes.d_value);
+  return {.forward = keys + values, .backward = (pass.keeps ? 2 : 3) * keys + 2 * values};
 }
 
 // Weights of up to this many keys are kept for the backward pass. With 2 layers of 8 heads on an AMD EPYC (Zen 4),
 // a step takes the same time either way at 272 keys, and 1.24 times as long at 512 if they are kept; with a causal
 // mask, 1.2 and 1.9 times.
 constexpr std::int64_t kMaxKeptKeys = 256;
-
-// Returns attention that computes its weights a second time in the backward pass.
-Var memory_efficient_attention(Columns q, Columns k, Columns v, const AttentionOptions& options,
-                               const AttentionSizes& sizes, Real scale) {
-  kernels::WeightsDropout dropout{options.dropout, {}};
-  if (options.dropout > 0) dropout.key = options.key;
-  const bool needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
-  const MatrixView scratch = q.source.tape().scratch(
-      1, kernels::memory_efficient_scratch(sizes, needs_grad, dropout.key.has_value()));
-  const auto scores = static_cast<double>(kernels::memory_efficient_scores(sizes, options.mask));
-  const double keys = 2 * scores * static_cast<double>(sizes.d_key),
-               values = 2 * scores * static_cast<double>(sizes.d_value);
-  return record(
-      "attention", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {q.source, k.source, v.source},
-      [=, &options](Var y) {
-        kernels::memory_efficient_forward(y.value(), q.value(), k.value(), v.value(), scratch.data, sizes,
-                                          options.mask, scale, dropout);
-      },
-      [=, mask = options.mask](Var y) {
-        kernels::memory_efficient_backward(grad_accumulators(v, q, k), y.grad(),
-                                           {q.value(), k.value(), v.value()}, scratch.data, sizes, mask,
-                                           scale, dropout);
-      },
-      {.forward = keys + values, .backward = 3 * keys + 2 * values});
-}
 
 void check_shapes(const Columns& q, const Columns& k, const Columns& v, const AttentionOptions& options) {
   const Shape &sq = q.source.shape(), &sk = k.source.shape(), &sv = v.source.shape();
@@ -179,27 +152,40 @@ Var attention(Columns q, Columns k, Columns v, const AttentionOptions& options) 
   const Real scale = options.scale.value_or(1 / std::sqrt(static_cast<Real>(sizes.d_key)));
   if (options.softmax && wants_scores(options))
     return attend(score_product(q, k, options.heads, options.kv_heads, scale), v, options);
-  if (options.hooks == nullptr && !options.keep_weights.value_or(sizes.keys <= kMaxKeptKeys))
-    return memory_efficient_attention(q, k, v, options, sizes, scale);
-
+  const bool steps = options.hooks != nullptr,
+             needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
+  kernels::AttentionPass pass{
+      .sizes = sizes, .mask = options.mask, .scale = scale, .dropout = options.dropout};
+  if (options.dropout > 0) pass.key = options.key;
+  pass.keeps = steps || (needs_grad && options.keep_weights.value_or(sizes.keys <= kMaxKeptKeys));
+  // A mask that is not causal leaves little out, and gradients of one tensor are added up in the order of the blocks.
+  const bool in_blocks = options.mask.causal && !overlap(q, k) && !overlap(q, v) && !overlap(k, v);
+  if (pass.keeps && !in_blocks) pass.block = sizes.queries;
   Tape& tape = q.source.tape();
-  const bool needs_grad = q.needs_grad() || k.needs_grad() || v.needs_grad();
-  const std::int64_t of_backward = needs_grad ? sizes.queries * sizes.keys : 0;
-  const MatrixView scratch = tape.scratch(1, std::max(sizes.d_key, sizes.d_value) * sizes.keys + of_backward);
-  const AttentionWeights weights(tape, sizes, options);
+  if (steps) {
+    pass.kept = weights_of_steps(tape, sizes, options);
+    pass.block = 0;
+  } else if (pass.keeps) {
+    const auto scores = [&] { return tape.scratch(sizes.batch * sizes.heads * sizes.queries, sizes.keys); };
+    pass.kept.full = scores();
+    if (pass.key) pass.kept.dropout = scores();
+  }
+  const MatrixView scratch = tape.scratch(1, kernels::attention_scratch(pass, needs_grad));
   return record(
       "attention", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {q.source, k.source, v.source},
       [=, &options](Var y) {
-        kernels::attention_weights_forward(weights.full, q.value(), k.value(), scratch.data, sizes,
+        if (!steps)
+          return kernels::attention_forward(y.value(), {q.value(), k.value(), v.value()}, scratch.data, pass);
+        kernels::attention_weights_forward(pass.kept.full, q.value(), k.value(), scratch.data, sizes,
                                            options.mask, scale);
-        weights.finish(sizes, options);
-        kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
+        finish(pass.kept, sizes, options);
+        kernels::attention_apply_forward(y.value(), applied(pass.kept), v.value(), sizes);
       },
-      [=, mask = options.mask](Var y) {
+      [=](Var y) {
         kernels::attention_backward(grad_accumulators(v, q, k), y.grad(), {q.value(), k.value(), v.value()},
-                                    weights.kept(), scratch.data, sizes, mask, scale);
+                                    scratch.data, pass);
       },
-      attention_flops(sizes));
+      attention_flops(pass));
 }
 
 Var attend(Var scores, Columns v, const AttentionOptions& options) {
@@ -228,21 +214,22 @@ Var attend(Var scores, Columns v, const AttentionOptions& options) {
     mask.slopes = {};
   }
   Tape& tape = scores.tape();
+  const kernels::AttentionPass pass{
+      .sizes = sizes, .kept = weights_of_steps(tape, sizes, options), .block = 0};
   const bool needs_grad = scores.needs_grad() || v.needs_grad();
-  const MatrixView scratch = tape.scratch(1, needs_grad ? (sizes.d_value + sizes.queries) * sizes.keys : 0);
-  const AttentionWeights weights(tape, sizes, options);
+  const MatrixView scratch = tape.scratch(1, needs_grad ? kernels::attention_scratch(pass, true) : 0);
   return record(
       "attend", {sizes.batch, sizes.queries, sizes.heads * sizes.d_value}, {scores, v.source},
       [=, &options](Var y) {
-        kernels::attention_softmax_forward(weights.full, scores.value(), sizes, mask);
-        weights.finish(sizes, options);
-        kernels::attention_apply_forward(y.value(), weights.dropped, v.value(), sizes);
+        kernels::attention_softmax_forward(pass.kept.full, scores.value(), sizes, mask);
+        finish(pass.kept, sizes, options);
+        kernels::attention_apply_forward(y.value(), applied(pass.kept), v.value(), sizes);
       },
       [=](Var y) {
-        kernels::attention_softmax_backward(scores.grad_accumulator(), v.grad_accumulator(), y.grad(),
-                                            v.value(), weights.kept(), scratch.data, sizes);
+        kernels::attention_backward({v.grad_accumulator(), {}, {}, scores.grad_accumulator()}, y.grad(),
+                                    {{}, {}, v.value()}, scratch.data, pass);
       },
-      attention_flops(sizes));
+      attention_flops(pass));
 }
 
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/ops/check_lengths.h"
 #include "engine/ops/gradcheck_inputs.h"

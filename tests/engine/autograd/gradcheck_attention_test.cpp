@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "engine/autograd/planted.h"
-#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 
 using namespace thimble;
 using namespace thimble::planted;

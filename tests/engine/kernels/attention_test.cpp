@@ -1,5 +1,5 @@
 // Attention against plain loops in long double.
-#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 
 #include "catch.h"
 #include "engine/kernels/dropout.h"
@@ -22,9 +22,17 @@ struct Case {
   std::int64_t gap = 0;
   bool dropout = false, softmax = true;
 
+  kernels::AttentionPass pass(const kernels::KeptWeights& kept) const {
+    kernels::AttentionPass pass{
+        .sizes = sizes(), .mask = mask, .scale = kScale, .dropout = Real(0.3), .kept = kept};
+    if (dropout) pass.key = kernels::DropoutKey{Random(1, Stream::dropout)};
+    return pass;
+  }
   AttentionSizes sizes() const {
     return {.heads = kHeads,
             .kv_heads = kHeads,
+            .d_key = d_key,
+            .d_value = d_value,
             .softmax = softmax,
             .batch = kBatch,
             .queries = queries,
@@ -49,7 +57,7 @@ struct Run {
         dq(kBatch * c.queries, kHeads * c.d_key, 7, c.gap),
         dk(kBatch * c.keys, kHeads * c.d_key, 8, c.gap),
         dv(kBatch * c.keys, kHeads * c.d_value, 9, c.gap),
-        scratch(1, std::max(c.d_key, c.d_value) * c.keys + c.queries * c.keys),
+        scratch(1, kernels::attention_scratch(c.pass({}), true)),
         dq_before(dq),
         dk_before(dk),
         dv_before(dv) {
@@ -58,10 +66,13 @@ struct Run {
     if (c.dropout)
       kernels::dropout_factors(factor, Real(0.3), {Random(1, Stream::dropout)}, kHeads * c.queries);
     kernels::mul_forward(dropped_weights, weights, factor);
-    kernels::attention_apply_forward(out, dropped_weights, v, c.sizes());
-    kernels::attention_backward({dv, dq, dk}, dout, {q, k, v},
-                                {weights, dropped_weights, c.dropout ? factor.view() : MatrixView{}},
-                                scratch.view().data, c.sizes(), c.mask, kScale);
+    Matrix full = weights, drawn = factor;  // of hidden keys, they are undefined
+    const kernels::AttentionPass pass = c.pass({full, c.dropout ? drawn.view() : MatrixView{}});
+    kernels::attention_forward(out, {q, k, v}, scratch.view().data, pass);
+    backward({dv, dq, dk}, pass);
+  }
+  void backward(kernels::AttentionGradients gradients, const kernels::AttentionPass& pass) {
+    kernels::attention_backward(gradients, dout, {q, k, v}, scratch.view().data, pass);
   }
 };
 
@@ -153,9 +164,7 @@ TEST_CASE("attention's backward skips what is not wanted", "[kernels]") {
   const Case c{5, 7, 8, 4, {}};
   Run run(c);
   const auto again = [&](MatrixView dq, MatrixView dk, MatrixView dv) {
-    kernels::attention_backward({dv, dq, dk}, run.dout, {run.q, run.k, run.v},
-                                {run.weights, run.dropped_weights, {}}, run.scratch.view().data, c.sizes(),
-                                c.mask, kScale);
+    run.backward({dv, dq, dk}, c.pass({run.weights}));
   };
   Matrix dq = run.dq_before, dk = run.dk_before, dv = run.dv_before;
   again(dq, {}, {});

@@ -5,7 +5,6 @@
 #include "catch.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/attention/head_norm.h"
-#include "engine/kernels/attention/memory_efficient_attention.h"
 #include "engine/kernels/cross_entropy.h"
 #include "engine/kernels/dropout.h"
 #include "engine/kernels/elementwise.h"
@@ -75,43 +74,46 @@ TEST_CASE("every backward kernel overwrites an empty sum", "[kernels]") {
 
 TEST_CASE("attention's backward overwrites empty sums, blocks of one projection as well", "[kernels]") {
   constexpr std::int64_t kBatch = 2, kTime = 5, kHeads = 2, kDepth = 3, kWidth = kHeads * kDepth;
-  const AttentionSizes sizes{
-      .heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = kTime, .keys = kTime};
+  const AttentionSizes sizes{.heads = kHeads,
+                             .kv_heads = kHeads,
+                             .d_key = kDepth,
+                             .d_value = kDepth,
+                             .batch = kBatch,
+                             .queries = kTime,
+                             .keys = kTime};
   const Matrix qkv(kBatch * kTime, 3 * kWidth, 1), dout(kBatch * kTime, kWidth, 2);
-  const Matrix weights(kBatch * kHeads * kTime, kTime, 3);
-  std::vector<Real> scratch(static_cast<std::size_t>(kDepth * kTime + kTime * kTime));
-  CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
-    const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
-    kernels::attention_backward({block(dqkv, 2), block(dqkv, 0), block(dqkv, 1)}, dout,
-                                {block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2)},
-                                {weights, weights, {}}, scratch.data(), sizes, {}, Real(0.5));
-  }));
-  const AttentionSizes of_head{.heads = kHeads,
-                               .kv_heads = kHeads,
-                               .d_key = kDepth,
-                               .d_value = kDepth,
-                               .batch = kBatch,
-                               .queries = kTime,
-                               .keys = kTime};
+  Matrix weights(kBatch * kHeads * kTime, kTime, 3);
   const std::vector<std::int32_t> lengths{5, 3};  // gradients of padding are initialized, too
-  scratch.resize(static_cast<std::size_t>(kernels::memory_efficient_scratch(of_head, true, false)));
-  CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
-    const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
-    kernels::memory_efficient_backward({block(dqkv, 2), block(dqkv, 0), block(dqkv, 1)}, dout,
-                                       {block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2)},
-                                       scratch.data(), of_head, {.lengths = lengths}, Real(0.5), {});
-  }));
+  const kernels::AttentionPass kept{.sizes = sizes, .scale = Real(0.5), .kept = {weights}},
+      in_blocks{.sizes = sizes, .mask = {.lengths = lengths}, .kept = {weights}, .block = 2},
+      not_kept{.sizes = sizes, .mask = {.lengths = lengths}, .scale = Real(0.5), .keeps = false};
+  for (const kernels::AttentionPass& pass : {kept, in_blocks, not_kept}) {
+    std::vector<Real> scratch(static_cast<std::size_t>(kernels::attention_scratch(pass, true)));
+    CHECK(overwrites(kBatch * kTime, 3 * kWidth, [&](GradientView dqkv) {
+      const auto block = [](auto view, int i) { return view.column_block(i * kWidth, kWidth); };
+      kernels::attention_backward({block(dqkv, 2), block(dqkv, 0), block(dqkv, 1)}, dout,
+                                  {block(qkv.view(), 0), block(qkv.view(), 1), block(qkv.view(), 2)},
+                                  scratch.data(), pass);
+    }));
+  }
 }
 
 TEST_CASE("the gradient of given scores is added, or overwrites an empty sum", "[kernels]") {
   constexpr std::int64_t kBatch = 2, kTime = 5, kHeads = 2, kWidth = 3, kRows = kBatch * kHeads * kTime;
   const Matrix v(kBatch * kTime, kHeads * kWidth, 1), dout(kBatch * kTime, kHeads * kWidth, 2);
-  const Matrix weights(kRows, kTime, 3), before(kRows, kTime, 4);
+  const Matrix before(kRows, kTime, 4);
+  Matrix weights(kRows, kTime, 3);
   std::vector<Real> scratch(static_cast<std::size_t>(kWidth * kTime + kTime * kTime));
+  const AttentionSizes sizes{.heads = kHeads,
+                             .kv_heads = kHeads,
+                             .d_key = 0,
+                             .d_value = kWidth,
+                             .batch = kBatch,
+                             .queries = kTime,
+                             .keys = kTime};
   const auto kernel = [&](GradientView dscores) {
-    kernels::attention_softmax_backward(
-        dscores, {}, dout, v, {weights, weights, {}}, scratch.data(),
-        {.heads = kHeads, .kv_heads = kHeads, .batch = kBatch, .queries = kTime, .keys = kTime});
+    kernels::attention_backward({{}, {}, {}, dscores}, dout, {{}, {}, v}, scratch.data(),
+                                {.sizes = sizes, .kept = {weights}, .block = 0});
   };
   CHECK(overwrites(kRows, kTime, kernel));
   Matrix alone(kRows, kTime), sum = before;

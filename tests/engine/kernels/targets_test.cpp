@@ -15,7 +15,7 @@
 #include "catch.h"
 #include "engine/kernels/arithmetic.h"
 #include "engine/kernels/attention/additive_score.h"
-#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/attention/attention_steps.h"
 #include "engine/kernels/attention/head_linear.h"
 #include "engine/kernels/attention/head_norm.h"
 #include "engine/kernels/attention/rotary.h"
@@ -181,11 +181,16 @@ void add_products(Outputs& out, std::int64_t n) {
 void add_attention(Outputs& out, std::int64_t n) {
   constexpr std::int64_t kBatch = 2, kQueries = 3;
   const std::int64_t keys = n, d_key = 2 * ((n + 1) / 2), width = kHeadCount * d_key;
-  const AttentionSizes sizes{
-      .heads = kHeadCount, .kv_heads = 1, .batch = kBatch, .queries = kQueries, .keys = keys};
+  const AttentionSizes sizes{.heads = kHeadCount,
+                             .kv_heads = 1,
+                             .d_key = d_key,
+                             .d_value = d_key,
+                             .batch = kBatch,
+                             .queries = kQueries,
+                             .keys = keys};
   const Matrix q(kBatch * kQueries, width, 1), k(kBatch * keys, d_key, 2), v(kBatch * keys, d_key, 3);
-  const Matrix dout(kBatch * kQueries, width, 4), saved(kBatch * kHeadCount * kQueries, keys, 5),
-      weight(kHeadCount, d_key, 6);
+  const Matrix dout(kBatch * kQueries, width, 4), weight(kHeadCount, d_key, 6);
+  Matrix saved(kBatch * kHeadCount * kQueries, keys, 5);
   const Matrix rrms(kBatch * kQueries, kHeadCount, 7);
   const std::pair query(kBatch * kQueries, width), key(kBatch * keys, d_key),
       weights(kBatch * kHeadCount * kQueries, keys);
@@ -203,11 +208,13 @@ void add_attention(Outputs& out, std::int64_t n) {
   out.add("attention_apply_forward", {query},
           [&](M y) { kernels::attention_apply_forward(y, saved, v, sizes); });
   out.add("attention_backward", {query, key, key}, [&](M dq, M dk, M dv) {
-    kernels::attention_backward({dv, dq, dk}, dout, {q, k, v}, {saved, saved, saved}, scratch.data(), sizes,
-                                {}, Real(0.3));
+    kernels::attention_backward(
+        {dv, dq, dk}, dout, {q, k, v}, scratch.data(),
+        {.sizes = sizes, .scale = Real(0.3), .kept = {saved, saved, saved}, .block = 0});
   });
   out.add("attention_softmax_backward", {weights, key}, [&](M ds, M dv) {
-    kernels::attention_softmax_backward(ds, dv, dout, v, {saved, saved, {}}, scratch.data(), sizes);
+    kernels::attention_backward({dv, {}, {}, ds}, dout, {{}, {}, v}, scratch.data(),
+                                {.sizes = sizes, .kept = {saved}, .block = 0});
   });
   for (const Real scale : {Real(1), Real(50)}) {  // 50: exponents too large for the product of two powers
     Matrix large = q;

@@ -1,14 +1,14 @@
-// Multi-head scaled dot-product attention, one head of one sequence at a time. P: weights, f: dropout
-// factors.
-//   forward    S = scale Q K^T - slope |i - j|,  P = softmax of each row of S over its visible keys,
-//              M = P f,  O = M V
-//   backward   dV += M^T dO,  dM = dO V^T,  dP = dM f,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
-//              dQ += scale dS K,  dK += scale dS^T Q;  of given scores S:  dscores += dS
+// Multi-head scaled dot-product attention, a block R of queries of one head of one sequence at a time. P: weights, f:
+// dropout factors.
+//   forward    S_R = scale Q_R K^T - slope |i - j|,  P_R = softmax of each row of S_R over its visible keys,
+//              M_R = P_R f_R,  O_R = M_R V
+//   backward   dV += M_R^T dO_R,  dM_R = dO_R V^T,  dP_R = dM_R f_R,  dS_ij = P_ij (dP_ij - sum_l dP_il P_il),
+//              dQ_R += scale dS_R K,  dK += scale dS_R^T Q_R;  of given scores S:  dscores += dS
 //   without softmax  P = S,  dS = dP
-//   saved: P, and with dropout f and M. P and dS are 0 for hidden keys.
+//   saved: P, and with dropout f; or nothing, and the backward pass computes them again
+// P and dS are 0 for hidden keys. Keys that no query of a block attends to are left out: they would add zero. Sums over
+// keys or queries continue from block to block, one chain of multiply-adds, so that no bit depends on the blocks.
 #include "engine/kernels/attention/attention.h"
-
-#include <limits>
 
 #include "engine/kernels/elementwise.h"
 
@@ -24,110 +24,98 @@ namespace thimble {
 inline namespace THIMBLE_PRECISION {
 namespace kernels::HWY_NAMESPACE {
 
-void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
-                               const AttentionSizes& s, const AttentionMask& mask, Real scale) {
-  const std::int64_t d_key = q.cols / s.heads;
+// Calls f(sequence, head, block, P_R, f_R) for every block of queries, with weights that it computes, or that were kept;
+// without dropout, f_R has no data.
+template <class F>
+HWY_INLINE void each_weights(const AttentionInputs& x, Real* memory, const ScratchParts& scratch,
+                             const AttentionPass& a, bool computes, const F& f) {
+  const AttentionSizes& s = a.sizes;
   each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    const ConstMatrixView qh = block(q, b, s.queries, h, s.heads), kh = kv_block(k, b, h, s);
-    const MatrixView p = weights_block(weights, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) {
-      transpose(scratch, s.keys, kh.data, kh.stride, s.keys, d_key);
-      multiply_by(scratch, scale, s.keys * d_key);
+    if (computes && h % s.heads_per_kv_head() == 0) {
+      const ConstMatrixView kh = kv_block(x.k, b, h, s);
+      transpose(memory, s.keys, kh.data, kh.stride, s.keys, s.d_key);
+      multiply_by(memory, a.scale, s.keys * s.d_key);
     }
-    weights_of(p, qh, scratch, b, h, s, mask);
+    each_query_block(a, b, [&](const QueryBlock& r) HWY_ATTR {
+      const auto part = [&](MatrixView kept, Real* other) {
+        return kept.data != nullptr ? weights_block(kept, b, h, s, r)
+                                    : MatrixView{other, r.rows, r.keys, r.keys};
+      };
+      const MatrixView p = part(a.kept.full, memory + scratch.weights),
+                       factor = part(a.kept.dropout, a.key && !a.keeps ? memory + scratch.factors : nullptr);
+      if (computes) {
+        weights_of(p, block(x.q, b, s.queries, h, s.heads).row_block(r.first, r.rows), memory, b, h, s,
+                   r.mask);
+        for (std::int64_t i = 0; a.key && i < r.rows; ++i)
+          sample_dropout_factors(factor.row(i), a.dropout, *a.key, b, (h * s.queries + r.first + i) * s.keys,
+                                 r.keys);
+      }
+      f(b, h, r, p, factor);
+    });
   });
 }
 
-void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& s,
-                               const AttentionMask& mask) {
-  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    masked_softmax(weights_block(weights, b, h, s), weights_block(scores, b, h, s), b, h, mask);
-  });
+void attention_forward(MatrixView out, AttentionInputs x, Real* memory, const AttentionPass& a) {
+  const AttentionSizes& s = a.sizes;
+  const ScratchParts scratch(a, false);
+  const auto apply = [&](std::int64_t b, std::int64_t h, const QueryBlock& r, MatrixView p,
+                         ConstMatrixView factor) HWY_ATTR {
+    MatrixView m = p;
+    if (a.keeps && factor.data != nullptr) m = {memory + scratch.product, r.rows, r.keys, r.keys};
+    if (factor.data != nullptr) mul_forward(m, p, factor);
+    const MatrixView o = block(out, b, s.queries, h, s.heads).row_block(r.first, r.rows);
+    add_product({o, true}, {m.data, m.stride, 1}, kv_block(x.v, b, h, s).row_block(0, r.keys));
+  };
+  each_weights(x, memory, scratch, a, true, apply);
 }
 
-void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
+// Returns the rows of dk or dv that a block adds to. While they are uninitialized, the first block of the first of the
+// heads that share them overwrites them, and sets those of keys that it leaves out to zero.
+GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t head, const QueryBlock& r,
                              const AttentionSizes& s) {
-  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    const ConstMatrixView vh = kv_block(v, b, h, s), p = weights_block(weights, b, h, s);
-    const MatrixView o = block(out, b, s.queries, h, s.heads);
-    multiply_small<Store::overwrite>(o.data, o.stride, {p.data, p.stride, 1}, vh.data, vh.stride, s.queries,
-                                     o.cols, s.keys);
-  });
+  x.uninitialized = x.uninitialized && r.first == 0 && head % s.heads_per_kv_head() == 0;
+  const GradientView all = kv_block(x, sequence, head, s);
+  for (std::int64_t j = r.keys; x.uninitialized && j < s.keys; ++j)
+    std::fill_n(all.row(j), all.cols, Real{0});
+  return all.row_block(0, r.keys);
 }
 
-// Returns the block of dk or dv that a head adds to. While it is uninitialized, the first of the heads that
-// share it overwrites it.
-GradientView shared_gradient(GradientView x, std::int64_t sequence, std::int64_t head,
-                             const AttentionSizes& s) {
-  x.uninitialized = x.uninitialized && head % s.heads_per_kv_head() == 0;
-  return kv_block(x, sequence, head, s);
-}
-
-// Adds to dv for every head and, if `scores` is true, calls with_scores(sequence, head, scale dS).
-template <class WithScores>
-HWY_INLINE void each_score_gradient(GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                                    KeptWeights weights, Real* scratch, const AttentionSizes& s,
-                                    const AttentionMask& mask, Real scale, bool scores,
-                                    const WithScores& with_scores) {
-  const std::int64_t d_value = v.cols / s.kv_heads;
-  Real* v_transposed = scratch;
-  const MatrixView ds{scratch + d_value * s.keys, s.queries, s.keys, s.keys};
-  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    const ConstMatrixView go = block(dout, b, s.queries, h, s.heads),
-                          m = weights_block(weights.dropped, b, h, s);
-    // O = M V
-    if (dv.data != nullptr) add_product(shared_gradient(dv, b, h, s), {m.data, 1, m.stride}, go);
-    if (!scores) return;
-    const ConstMatrixView vh = kv_block(v, b, h, s);
-    if (h % s.heads_per_kv_head() == 0) transpose(v_transposed, s.keys, vh.data, vh.stride, s.keys, d_value);
-    const bool dropped = weights.dropout.data != nullptr;
-    const ConstMatrixView factor = dropped ? weights_block(weights.dropout, b, h, s) : weights.dropout;
-    score_gradient(ds, go, v_transposed, weights_block(weights.full, b, h, s), factor, b, s, mask, scale);
-    with_scores(b, h, ds);
-  });
-}
-
-// Adds to dq and dk of a head, from scale dS: S = scale Q K^T - slope |i - j|.
-HWY_INLINE void add_score_gradients(const AttentionGradients& d, const AttentionInputs& x, std::int64_t b,
-                                    std::int64_t h, ConstMatrixView ds, const AttentionSizes& s) {
-  if (d.q.data != nullptr)
-    add_product(block(d.q, b, s.queries, h, s.heads), {ds.data, ds.stride, 1}, kv_block(x.k, b, h, s));
-  if (d.k.data != nullptr)
-    add_product(shared_gradient(d.k, b, h, s), {ds.data, 1, ds.stride}, block(x.q, b, s.queries, h, s.heads));
-}
-
-void attention_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, KeptWeights weights,
-                        Real* scratch, const AttentionSizes& s, const AttentionMask& mask, Real scale) {
-  const bool scores = d.q.data != nullptr || d.k.data != nullptr;
-  each_score_gradient(d.v, dout, x.v, weights, scratch, s, mask, scale, scores,
-                      [&](auto b, auto h, auto ds) HWY_ATTR { add_score_gradients(d, x, b, h, ds, s); });
-}
-
-void attention_mask_forward(MatrixView y, ConstMatrixView scores, const AttentionSizes& s,
-                            const AttentionMask& mask) {
-  std::copy_n(scores.data, y.elements(), y.data);
-  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    const MatrixView of_head = weights_block(y, b, h, s);
-    if (!mask.slopes.empty()) subtract_distances(of_head, of_head, b, h, mask);
-    hide(of_head, b, mask, -std::numeric_limits<Real>::infinity());
-  });
-}
-
-void attention_scores_backward(AttentionGradients d, ConstMatrixView dscores, AttentionInputs x,
-                               Real* scratch, const AttentionSizes& s, Real scale) {
-  const MatrixView ds{scratch, s.queries, s.keys, s.keys};
-  each_head(s, [&](std::int64_t b, std::int64_t h) HWY_ATTR {
-    std::copy_n(weights_block(dscores, b, h, s).data, ds.elements(), ds.data);
-    multiply_by(ds.data, scale, ds.elements());
-    add_score_gradients(d, x, b, h, ds, s);
-  });
-}
-
-void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, KeptWeights weights, Real* scratch,
-                                const AttentionSizes& s) {
-  each_score_gradient(dv, dout, v, weights, scratch, s, {}, 1, dscores.data != nullptr,
-                      [&](auto b, auto h, auto ds) { accumulate(weights_block(dscores, b, h, s), ds); });
+void attention_backward(AttentionGradients d, ConstMatrixView dout, AttentionInputs x, Real* memory,
+                        const AttentionPass& a) {
+  const AttentionSizes& s = a.sizes;
+  const ScratchParts scratch(a, true);
+  if (!a.keeps && d.q.uninitialized) {  // keys of earlier blocks may have the same gradient
+    for (std::int64_t i = 0; i < d.q.rows; ++i) std::fill_n(d.q.row(i), d.q.cols, Real{0});
+    d.q.uninitialized = false;
+  }
+  const auto backward = [&](std::int64_t b, std::int64_t h, const QueryBlock& r, ConstMatrixView p,
+                            ConstMatrixView factor) HWY_ATTR {
+    const auto queries = [&](auto all) {
+      return block(all, b, s.queries, h, s.heads).row_block(r.first, r.rows);
+    };
+    const MatrixView ds{memory + scratch.product, r.rows, r.keys, r.keys};
+    const ConstMatrixView go = queries(dout), vh = kv_block(x.v, b, h, s);
+    if (d.v.data != nullptr) {  // O = M V
+      ConstMatrixView m = p;
+      if (a.kept.applied.data != nullptr) {
+        m = weights_block(a.kept.applied, b, h, s, r);
+      } else if (factor.data != nullptr) {
+        mul_forward(ds, p, factor);
+        m = ds;
+      }
+      add_product(shared_gradient(d.v, b, h, r, s), {m.data, 1, m.stride}, go);
+    }
+    if (d.q.data == nullptr && d.k.data == nullptr && d.scores.data == nullptr) return;
+    if (r.first == 0 && h % s.heads_per_kv_head() == 0)
+      transpose(memory + scratch.v_transposed, s.keys, vh.data, vh.stride, s.keys, s.d_value);
+    score_gradient(ds, go, memory + scratch.v_transposed, p, factor, b, s, r.mask, a.scale);
+    if (d.scores.data != nullptr) accumulate(weights_block(d.scores, b, h, s), ds);
+    if (d.q.data != nullptr)
+      add_product(queries(d.q), {ds.data, ds.stride, 1}, kv_block(x.k, b, h, s).row_block(0, r.keys));
+    if (d.k.data != nullptr)
+      add_product(shared_gradient(d.k, b, h, r, s), {ds.data, 1, ds.stride}, queries(x.q));
+  };
+  each_weights(x, memory, scratch, a, !a.keeps, backward);
 }
 
 }  // namespace kernels::HWY_NAMESPACE
@@ -135,31 +123,31 @@ void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatr
 }  // namespace thimble
 HWY_AFTER_NAMESPACE();
 
-THIMBLE_DISPATCH(void, attention_weights_forward,
-                 (MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
-                  const AttentionSizes& sizes, const AttentionMask& mask, Real scale),
-                 weights, q, k, scratch, sizes, mask, scale)
-THIMBLE_DISPATCH(void, attention_mask_forward,
-                 (MatrixView y, ConstMatrixView scores, const AttentionSizes& sizes,
-                  const AttentionMask& mask),
-                 y, scores, sizes, mask)
-THIMBLE_DISPATCH(void, attention_scores_backward,
-                 (AttentionGradients gradients, ConstMatrixView dscores, AttentionInputs inputs,
-                  Real* scratch, const AttentionSizes& sizes, Real scale),
-                 gradients, dscores, inputs, scratch, sizes, scale)
-THIMBLE_DISPATCH(void, attention_softmax_forward,
-                 (MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
-                  const AttentionMask& mask),
-                 weights, scores, sizes, mask)
-THIMBLE_DISPATCH(void, attention_apply_forward,
-                 (MatrixView out, ConstMatrixView weights, ConstMatrixView v, const AttentionSizes& sizes),
-                 out, weights, v, sizes)
+THIMBLE_DISPATCH(void, attention_forward,
+                 (MatrixView out, AttentionInputs inputs, Real* scratch, const AttentionPass& pass), out,
+                 inputs, scratch, pass)
 THIMBLE_DISPATCH(void, attention_backward,
-                 (AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs,
-                  KeptWeights weights, Real* scratch, const AttentionSizes& sizes, const AttentionMask& mask,
-                  Real scale),
-                 gradients, dout, inputs, weights, scratch, sizes, mask, scale)
-THIMBLE_DISPATCH(void, attention_softmax_backward,
-                 (GradientView dscores, GradientView dv, ConstMatrixView dout, ConstMatrixView v,
-                  KeptWeights weights, Real* scratch, const AttentionSizes& sizes),
-                 dscores, dv, dout, v, weights, scratch, sizes)
+                 (AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs, Real* scratch,
+                  const AttentionPass& pass),
+                 gradients, dout, inputs, scratch, pass)
+
+#if HWY_ONCE
+namespace thimble {
+inline namespace THIMBLE_PRECISION {
+namespace kernels {
+
+std::int64_t attention_scratch(const AttentionPass& pass, bool backward) {
+  return ScratchParts(pass, backward).end;
+}
+
+std::int64_t attention_score_count(const AttentionPass& pass) {
+  std::int64_t scores = 0;
+  for (std::int64_t b = 0; b < pass.sizes.batch; ++b)
+    each_query_block(pass, b, [&](const QueryBlock& r) { scores += pass.sizes.heads * r.rows * r.keys; });
+  return scores;
+}
+
+}  // namespace kernels
+}  // namespace THIMBLE_PRECISION
+}  // namespace thimble
+#endif  // HWY_ONCE

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "engine/kernels/dropout.h"
 #include "thimble/engine/attention_mask.h"
 #include "thimble/engine/attention_sizes.h"
 #include "thimble/engine/matrix_view.h"
@@ -21,49 +23,47 @@ struct AttentionInputs {
   ConstMatrixView q, k, v;
 };
 
-// The gradients of the inputs, in the order in which each head adds to them; those without data are skipped.
+// The gradients of the inputs, in the order in which each head adds to them, or of scores that were given for q and k;
+// those without data are skipped.
 struct AttentionGradients {
-  GradientView v, q, k;
+  GradientView v, q, k, scores{};
 };
 
-// The weights that a forward pass keeps: after the softmax, and as they were applied, times `dropout` where that has
-// data.
+// What the backward pass reads of the weights: after the softmax, their dropout if it has data, and what was applied to the
+// values, if that is not the one times the other.
 struct KeptWeights {
-  ConstMatrixView full, dropped, dropout;
+  MatrixView full{}, dropout{}, applied{};
 };
 
-// Computes weights = softmax(scale q k^T) over the visible keys, or scale q k^T if sizes.softmax is false,
-// and 0 for the others; a query without a visible key gets a row of zeros. ALiBi requires the softmax.
-// scratch: Dk Tk elements.
-void attention_weights_forward(MatrixView weights, ConstMatrixView q, ConstMatrixView k, Real* scratch,
-                               const AttentionSizes& sizes, const AttentionMask& mask, Real scale);
+inline constexpr std::int64_t kQueryBlock = 32;  // rows; their weights on 2048 keys fit a core's cache
 
-// Computes y = scores - slope |i - j| for visible keys, -infinity for the others.
-void attention_mask_forward(MatrixView y, ConstMatrixView scores, const AttentionSizes& sizes,
-                            const AttentionMask& mask);
+// What both passes of an attention have in common.
+struct AttentionPass {
+  AttentionSizes sizes;
+  AttentionMask mask{};
+  Real scale = 1;
+  Real dropout = 0;  // of the weights, where there is a key
+  std::optional<DropoutKey> key{};
+  bool keeps = true;  // the weights; else the backward pass computes them again (Rabe and Staats 2021)
+  KeptWeights kept{};
+  // Queries at a time, with the keys that one of them attends to; 0: all of them, with all keys.
+  std::int64_t block = kQueryBlock;
+};
 
-// Adds to dq and dk the gradients of scores = scale q k^T; skips those without data. scratch: Tq Tk elements.
-void attention_scores_backward(AttentionGradients gradients, ConstMatrixView dscores, AttentionInputs inputs,
-                               Real* scratch, const AttentionSizes& sizes, Real scale);
+// Returns the elements of scratch memory that a forward pass requires, or both passes do.
+std::int64_t attention_scratch(const AttentionPass& pass, bool backward);
 
-// Computes weights = softmax(scores) over the visible keys, as attention_weights_forward() does.
-void attention_softmax_forward(MatrixView weights, ConstMatrixView scores, const AttentionSizes& sizes,
-                               const AttentionMask& mask);
+// Returns the number of scores that a forward pass computes: fewer than B H Tq Tk with a causal mask or padding.
+std::int64_t attention_score_count(const AttentionPass& pass);
 
-// Computes out = weights v for every head.
-void attention_apply_forward(MatrixView out, ConstMatrixView weights, ConstMatrixView v,
-                             const AttentionSizes& sizes);
+// Computes out = (P f) v for every head, with weights P = softmax(scale q k^T) over the visible keys, or scale q k^T
+// if sizes.softmax is false, and their dropout f. P is 0 for hidden keys. Writes P and f to kept.full and kept.dropout,
+// where the pass keeps them, for the keys that it computes.
+void attention_forward(MatrixView out, AttentionInputs inputs, Real* scratch, const AttentionPass& pass);
 
-// Adds the gradients through attention_weights_forward() and attention_apply_forward(). scratch: Dv Tk + Tq Tk elements.
+// Adds the gradients through attention_forward(), or through the steps in attention_steps.h.
 void attention_backward(AttentionGradients gradients, ConstMatrixView dout, AttentionInputs inputs,
-                        KeptWeights weights, Real* scratch, const AttentionSizes& sizes,
-                        const AttentionMask& mask, Real scale);
-
-// Adds to dscores and dv the gradients through attention_softmax_forward() and attention_apply_forward();
-// skips those without data. scratch: Dv Tk + Tq Tk elements.
-void attention_softmax_backward(GradientView dscores, GradientView dv, ConstMatrixView dout,
-                                ConstMatrixView v, KeptWeights weights, Real* scratch,
-                                const AttentionSizes& sizes);
+                        Real* scratch, const AttentionPass& pass);
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

@@ -50,18 +50,42 @@ struct QueryBlock {
   AttentionMask mask;  // of queries that are counted from `first`
 };
 
-inline constexpr std::int64_t kQueryBlock = 32;  // rows; their weights on 2048 keys fit a core's cache
+// Returns the queries of a block, at most.
+inline std::int64_t block_rows(const AttentionPass& a) {
+  return a.block == 0 ? a.sizes.queries : std::min(a.block, a.sizes.queries);
+}
 
 // Calls f(block) for the blocks of queries of a sequence.
 template <class F>
-void each_query_block(const AttentionSizes& s, const AttentionMask& mask, std::int64_t sequence, const F& f) {
-  for (std::int64_t first = 0; first < s.queries; first += kQueryBlock) {
-    QueryBlock some{first, std::min(kQueryBlock, s.queries - first), 0, mask};
+void each_query_block(const AttentionPass& a, std::int64_t sequence, const F& f) {
+  const AttentionSizes& s = a.sizes;
+  for (std::int64_t first = 0; first < s.queries; first += block_rows(a)) {
+    QueryBlock some{first, std::min(block_rows(a), s.queries - first), s.keys, a.mask};
     some.mask.first_query += first;
-    some.keys = some.mask.visible(sequence, some.rows - 1, s.keys);
+    if (a.block > 0) some.keys = some.mask.visible(sequence, some.rows - 1, s.keys);
     f(some);
   }
 }
+
+// Returns the rows of a block in weights, and the columns of its keys: (rows, keys) of (B H Tq, Tk).
+template <class View>
+View weights_block(View weights, std::int64_t sequence, std::int64_t head, const AttentionSizes& s,
+                   const QueryBlock& r) {
+  return weights_block(weights, sequence, head, s).row_block(r.first, r.rows).column_block(0, r.keys);
+}
+
+// Where the parts of a pass's scratch memory begin: scale K^T (Dk, Tk), then V^T (Dv, Tk) in a backward pass, then
+// blocks of weights, of their products and of their dropout, if the pass has them.
+struct ScratchParts {
+  std::int64_t v_transposed, weights, product, factors, end;
+
+  ScratchParts(const AttentionPass& a, bool backward)
+      : v_transposed(a.sizes.d_key * a.sizes.keys),
+        weights(v_transposed + (backward ? a.sizes.d_value * a.sizes.keys : 0)),
+        product(weights + (a.keeps ? 0 : block_rows(a) * a.sizes.keys)),
+        factors(product + (a.keeps || backward ? block_rows(a) * a.sizes.keys : 0)),
+        end(factors + (a.key && !a.keeps ? block_rows(a) * a.sizes.keys : 0)) {}
+};
 
 }  // namespace kernels
 }  // namespace THIMBLE_PRECISION

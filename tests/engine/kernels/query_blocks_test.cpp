@@ -1,5 +1,6 @@
-// Attention that keeps no weights against the kernels that keep them: the results are equal, not just close.
-#include "engine/kernels/attention/memory_efficient_attention.h"
+// Attention in blocks of queries, with weights that are kept and computed again, against its steps on whole heads: the
+// results are equal, not just close.
+#include "engine/kernels/attention/attention_steps.h"
 
 #include <hwy/targets.h>
 
@@ -36,9 +37,13 @@ struct Case {
             .queries = queries,
             .keys = keys};
   }
-  kernels::WeightsDropout weights_dropout() const {
-    const kernels::DropoutKey key{Random(1, Stream::dropout), 2, 3, 4};
-    return {kDropout, dropout ? std::optional(key) : std::nullopt};
+  kernels::AttentionPass pass(bool keeps, const kernels::KeptWeights& kept, std::int64_t block) const {
+    kernels::AttentionPass pass{.sizes = sizes(), .mask = mask, .scale = kScale, .dropout = kDropout};
+    if (dropout) pass.key = kernels::DropoutKey{Random(1, Stream::dropout), 2, 3, 4};
+    pass.keeps = keeps;
+    pass.kept = kept;
+    pass.block = block;
+    return pass;
   }
 };
 
@@ -63,34 +68,39 @@ struct Results {
         dv(kBatch * c.keys, c.kv_heads * c.d_value, 8, 1) {}
 };
 
-Results with_weights(const Case& c, const Inputs& x) {
+Results in_steps(const Case& c, const Inputs& x) {
   Results r(c);
   const std::int64_t rows = kBatch * c.heads * c.queries;
   Matrix weights(rows, c.keys), factors(rows, c.keys);
-  Matrix scratch(1, std::max(c.d_key, c.d_value) * c.keys + c.queries * c.keys);
+  Matrix scratch(1, (c.d_key + c.d_value + c.queries) * c.keys);
   kernels::attention_weights_forward(weights, x.q, x.k, scratch.view().data, c.sizes(), c.mask, kScale);
-  Matrix dropped = weights;
+  Matrix applied = weights;
+  kernels::AttentionPass pass = c.pass(true, {weights, {}, applied}, 0);
   if (c.dropout) {
-    kernels::dropout_factors(factors, kDropout, *c.weights_dropout().key, c.heads * c.queries);
-    kernels::mul_forward(dropped, weights, factors);
+    kernels::dropout_factors(factors, kDropout, *pass.key, c.heads * c.queries);
+    kernels::mul_forward(applied, weights, factors);
+    pass.kept.dropout = factors;
   }
-  kernels::attention_apply_forward(r.out, dropped, x.v, c.sizes());
-  kernels::attention_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v},
-                              {weights, dropped, c.dropout ? factors.view() : MatrixView{}},
-                              scratch.view().data, c.sizes(), c.mask, kScale);
+  kernels::attention_apply_forward(r.out, applied, x.v, c.sizes());
+  kernels::attention_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v}, scratch.view().data, pass);
   return r;
 }
 
-Results without_weights(const Case& c, const Inputs& x) {
+Results in_blocks(const Case& c, const Inputs& x, bool keeps, std::int64_t block = kernels::kQueryBlock) {
   Results r(c);
-  const AttentionSizes sizes = c.sizes();
-  Matrix forward(1, kernels::memory_efficient_scratch(sizes, false, c.dropout)),
-      backward(1, kernels::memory_efficient_scratch(sizes, true, c.dropout));
-  kernels::memory_efficient_forward(r.out, x.q, x.k, x.v, forward.view().data, sizes, c.mask, kScale,
-                                    c.weights_dropout());
-  kernels::memory_efficient_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v}, backward.view().data, sizes,
-                                     c.mask, kScale, c.weights_dropout());
-  for (const Matrix* m : {&r.out, &r.dq, &r.dk, &r.dv, &forward, &backward}) CHECK(m->intact());
+  const std::int64_t rows = kBatch * c.heads * c.queries;
+  Matrix weights(rows, c.keys), factors(rows, c.keys);
+  weights.fill(kNaN);  // a backward pass reads only what the forward pass wrote
+  factors.fill(kNaN);
+  kernels::KeptWeights kept;
+  if (keeps) kept = {weights, c.dropout ? factors.view() : MatrixView{}};
+  const kernels::AttentionPass pass = c.pass(keeps, kept, block);
+  Matrix forward(1, kernels::attention_scratch(pass, false)),
+      backward(1, kernels::attention_scratch(pass, true));
+  kernels::attention_forward(r.out, {x.q, x.k, x.v}, forward.view().data, pass);
+  kernels::attention_backward({r.dv, r.dq, r.dk}, x.dout, {x.q, x.k, x.v}, backward.view().data, pass);
+  for (const Matrix* m : {&r.out, &r.dq, &r.dk, &r.dv, &forward, &backward, &weights, &factors})
+    CHECK(m->intact());
   return r;
 }
 
@@ -102,17 +112,20 @@ void check_equal(const Case& c) {
   CAPTURE(c.queries, c.keys, c.mask.causal, c.mask.lengths.size(), c.mask.first_query, c.mask.slopes.size(),
           c.dropout, c.softmax, c.kv_heads, c.d_key, c.d_value);
   const Inputs inputs(c);
-  const Results a = with_weights(c, inputs), b = without_weights(c, inputs);
-  CHECK(equal(a.out, b.out));
-  CHECK(equal(a.dq, b.dq));
-  CHECK(equal(a.dk, b.dk));
-  CHECK(equal(a.dv, b.dv));
+  const Results a = in_steps(c, inputs);
+  for (const Results& b :
+       {in_blocks(c, inputs, false), in_blocks(c, inputs, true), in_blocks(c, inputs, true, c.queries)}) {
+    CHECK(equal(a.out, b.out));
+    CHECK(equal(a.dq, b.dq));
+    CHECK(equal(a.dk, b.dk));
+    CHECK(equal(a.dv, b.dv));
+  }
 }
 
 }  // namespace
 
 // Blocks have 32 queries.
-TEST_CASE("attention without weights equals attention around the borders of blocks, for every target",
+TEST_CASE("attention in blocks equals its steps around the borders of blocks, for every target",
           "[kernels][slow]") {
   const Lengths lengths{33, 20};
   const std::vector<Real> slopes{Real(0.5), Real(0.1), Real(0), Real(0.2)};
@@ -132,7 +145,7 @@ TEST_CASE("attention without weights equals attention around the borders of bloc
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-TEST_CASE("attention without weights equals attention, whatever the heads", "[kernels]") {
+TEST_CASE("attention in blocks equals its steps, whatever the heads", "[kernels]") {
   for (const std::int64_t kv_heads : {1, 2, 4}) {
     for (const std::int64_t d_key : {1, 8, 20}) {
       for (const std::int64_t d_value : {1, 16, 17})
@@ -141,12 +154,12 @@ TEST_CASE("attention without weights equals attention, whatever the heads", "[ke
   }
 }
 
-TEST_CASE("attention without weights: a sequence without keys gets zeros, and passes none on", "[kernels]") {
+TEST_CASE("attention in blocks: a sequence without keys gets zeros, and passes none on", "[kernels]") {
   const Lengths lengths{0, 40};
   for (const auto& [causal, softmax] : {std::pair{false, true}, {true, true}, {true, false}}) {
     const Case c{40, 40, {.causal = causal, .lengths = lengths}, true, softmax};
     check_equal(c);
-    const Results results = without_weights(c, Inputs(c)), before(c);
+    const Results results = in_blocks(c, Inputs(c), false), before(c);
     for (std::int64_t r = 0; r < 40; ++r) {
       for (std::int64_t x = 0; x < results.out.cols(); ++x) CHECK(results.out(r, x) == 0);
       for (std::int64_t x = 0; x < results.dq.cols(); ++x) CHECK(results.dq(r, x) == before.dq(r, x));
@@ -154,15 +167,15 @@ TEST_CASE("attention without weights: a sequence without keys gets zeros, and pa
   }
 }
 
-TEST_CASE("attention without weights skips gradients that are not required", "[kernels]") {
+TEST_CASE("attention in blocks skips gradients that are not required", "[kernels]") {
   const Case c{40, 40, {.causal = true, .lengths = {}}, true};
   const Inputs x(c);
-  const Results all = without_weights(c, x);
+  const Results all = in_blocks(c, x, false);
   Results single(c);
-  Matrix scratch(1, kernels::memory_efficient_scratch(c.sizes(), true, true));
+  const kernels::AttentionPass pass = c.pass(false, {}, kernels::kQueryBlock);
+  Matrix scratch(1, kernels::attention_scratch(pass, true));
   const auto backward = [&](GradientView dq, GradientView dk, GradientView dv) {
-    kernels::memory_efficient_backward({dv, dq, dk}, x.dout, {x.q, x.k, x.v}, scratch.view().data, c.sizes(),
-                                       c.mask, kScale, c.weights_dropout());
+    kernels::attention_backward({dv, dq, dk}, x.dout, {x.q, x.k, x.v}, scratch.view().data, pass);
   };
   backward(single.dq, {}, {});
   backward({}, single.dk, {});
@@ -173,7 +186,9 @@ TEST_CASE("attention without weights skips gradients that are not required", "[k
 }
 
 TEST_CASE("a causal mask and padding leave out blocks of scores", "[kernels]") {
-  const auto scores = [](const Case& c) { return kernels::memory_efficient_scores(c.sizes(), c.mask); };
+  const auto scores = [](const Case& c) {
+    return kernels::attention_score_count(c.pass(true, {}, kernels::kQueryBlock));
+  };
   CHECK(scores({64, 64}) == kBatch * 4 * 64 * 64);
   CHECK(scores({64, 64, {.causal = true, .lengths = {}}}) == kBatch * 4 * 32 * (32 + 64));
   const Lengths lengths{0, 40};
