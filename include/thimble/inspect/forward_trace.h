@@ -72,9 +72,9 @@ std::vector<std::int32_t> input_tokens(const ModelSource& model, std::string_vie
 // config.
 ForwardTrace trace_input(const ModelSource& model, std::string_view text);
 
-// Returns the tokens of a sequence that occur in none of the first `count` inputs of the train split, or of
-// as many as are readable(). Throws as trace_input.
-std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count);
+// Returns what none of `count` inputs of the train split has, or of as many as are readable(): tokens of this one, and its
+// length where all are longer and the mask is not causal. Throws as trace_input.
+std::vector<std::string> unseen_in(const ModelSource& model, std::string_view text, std::int64_t count);
 
 // Generates outputs for a source, or, with output `next`, what follows the model input; such outputs have no end
 // and all tokens that they may have. Those of a search are sorted, the most probable first. Throws as

@@ -15,7 +15,7 @@ namespace thimble {
 
 // A head has a pattern where the strength of a score (scores.h) is at least kPatternMargin, and at least
 // kPatternMargin above its strength at initialization, if that is known. On varied examples, which are less
-// familiar, it must be at least half of that, or kPatternMargin.
+// familiar, it must be at least half of that; of content, kPatternMargin is enough.
 inline constexpr double kPatternMargin = 0.25;
 
 // Besides, the odds of the value must be at least kMatchedOdds times those of matched chance, value /
@@ -53,6 +53,9 @@ struct FoundPattern {
 // with at least `queries` eligible queries. A task target of several kinds is named after its kind if the
 // head has the pattern for one kind only. Without varied examples there is no pattern of content.
 FoundPattern find_pattern(std::span<const HeadScore> scores, std::int64_t queries = kEnoughQueries);
+
+// Returns ", 53 % where position and content part" for a pattern of positions that is clearly weaker there, else "".
+std::string varied_text(const HeadScore&);
 
 // A head is uniform where its normalized entropy is at least kUniformEntropy, and at most kUniformShare as far from 1 as at
 // initialization. Untrained heads are nearly uniform, so none is where that is unknown.

@@ -11,8 +11,9 @@ CellEffect compare_cells(const EvalResult& whole, const EvalResult& mean, const 
     both.push_back({0, 2 * w.labeled, w.correct + m.correct, w.capped_loss + m.capped_loss});
     twice.push_back({0, 2 * k.labeled, 2 * k.correct, 2 * k.capped_loss});
   }
-  const BoundedChanges changes =
-      bounded_changes(both, twice, {scale.bounds.loss_cap, 2 * scale.bounds.most_labels});
+  AnswerBounds bounds = scale.bounds;
+  bounds.most_labels *= 2;
+  const BoundedChanges changes = bounded_changes(both, twice, bounds);
   CellEffect out;
   out.in_loss = verdict.in_loss;
   const auto measured = [&](const EvalResult& result) {

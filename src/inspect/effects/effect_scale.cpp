@@ -90,7 +90,10 @@ AnswerBounds bound_answers(Evaluator& evaluator) {
   for (const double count : counts)
     if (count > 0) entropy += count / all * portable::log(all / count);
   evaluator.cap_loss(entropy);
-  return {entropy, static_cast<double>(evaluator.most_labels())};
+  AnswerBounds bounds{entropy, static_cast<double>(evaluator.most_labels())};
+  if (const EqualInputs& equal = evaluator.equal_inputs(); equal.labels.size() < equal.of.size())
+    bounds.inputs = equal.of;
+  return bounds;
 }
 
 EffectScale measure_scale(Evaluator& evaluator, const EvalResult& baseline, const AnswerBounds& bounds,

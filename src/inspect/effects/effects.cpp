@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "inspect/effects/head_names.h"
@@ -19,6 +20,23 @@ double loss_of(const EvalResult& result, double SequenceResult::*of) {
   return sum / std::max(1.0, labels);
 }
 
+namespace {
+
+// Returns the sums over the sequences of each input.
+std::vector<double> by_input(const std::vector<double>& values, const AnswerBounds& bounds) {
+  if (bounds.inputs.empty()) return values;
+  std::vector<double> sums;
+  std::map<std::int64_t, std::size_t> places;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t place = places.try_emplace(bounds.inputs[i], sums.size()).first->second;
+    if (place == sums.size()) sums.push_back(0);
+    sums[place] += values[i];
+  }
+  return sums;
+}
+
+}  // namespace
+
 BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
                                const AnswerBounds& bounds) {
   std::vector<double> corrects, capped, labels;
@@ -27,8 +45,9 @@ BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span
     capped.push_back(after[i].capped_loss - before[i].capped_loss);
     labels.push_back(static_cast<double>(before[i].labeled));
   }
-  return {{corrects, labels, bounds.most_labels, {-1, 1}},
-          {capped, labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
+  labels = by_input(labels, bounds);
+  return {{by_input(corrects, bounds), labels, bounds.most_labels, {-1, 1}},
+          {by_input(capped, bounds), labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
 }
 
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
@@ -42,8 +61,10 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
     labels.push_back(static_cast<double>(before[i].labeled));
   }
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> of_inputs = by_input(labels, bounds);
   const double all = std::accumulate(labels.begin(), labels.end(), 0.0);
-  const MeanChange loss = all > 0 ? mean_change(losses, labels) : MeanChange{kUnknown, {kUnknown, kUnknown}};
+  const MeanChange loss =
+      all > 0 ? mean_change(by_input(losses, bounds), of_inputs) : MeanChange{kUnknown, {kUnknown, kUnknown}};
   const auto [accuracy, capped] = bounded_changes(before, after, bounds);
   return {loss.mean,
           loss.interval,
@@ -51,6 +72,7 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
           {capped.mean(), capped.interval(), capped.p()},
           std::ssize(before),
           std::llround(all),
+          std::ssize(of_inputs),
           knowable > 0 ? static_cast<double>(known) / static_cast<double>(knowable) : 0,
           knowable};
 }
@@ -83,6 +105,7 @@ Json to_json(const Effect& effect) {
             {"interval", to_json(effect.capped_loss.interval)},
             {"p", tested(effect.capped_loss.p)}}},
           {"sequences", effect.sequences},
+          {"distinct", effect.distinct},
           {"labels", effect.labels}};
 }
 

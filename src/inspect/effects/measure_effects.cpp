@@ -202,12 +202,15 @@ class Measurement {
   Effect effect_of(std::size_t kind, const EvalResult& result) const {
     if (kind != kResample) return effect_between(baseline_.per_sequence, result.per_sequence, bounds_);
     std::vector<SequenceResult> before, after;
+    AnswerBounds bounds = bounds_;
+    bounds.inputs.clear();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!is_paired(i)) continue;
       before.push_back(baseline_.per_sequence[i]);
       after.push_back(result.per_sequence[i]);
+      if (!bounds_.inputs.empty()) bounds.inputs.push_back(bounds_.inputs[i]);
     }
-    return effect_between(before, after, bounds_);
+    return effect_between(before, after, bounds);
   }
 
   // Returns a number for each sequence that is unique for its length and that of its source.

@@ -102,9 +102,11 @@ std::vector<Shown> judge_worth(std::span<const BoundedChanges> changes, const Ef
   const auto is_significant = [&](double corrected) { return corrected * corrected_for <= kErrorRate; };
   std::vector<Shown> shown;
   for (std::size_t i = 0; i < changes.size(); ++i)
-    if (is_significant(p[2 * i]) && changes[i].accuracy.is_below(-least_accuracy))
+    if (is_significant(p[2 * i]) && changes[i].accuracy.is_below(-least_accuracy) &&
+        !changes[i].capped_loss.is_below(-least_loss))
       shown.push_back(Shown::in_accuracy);
-    else if (is_significant(p[2 * i + 1]) && changes[i].capped_loss.is_above(least_loss))
+    else if (is_significant(p[2 * i + 1]) && changes[i].capped_loss.is_above(least_loss) &&
+             !changes[i].accuracy.is_above(least_accuracy))
       shown.push_back(Shown::in_loss);
     else
       shown.push_back(Shown::no);

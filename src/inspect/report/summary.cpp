@@ -51,7 +51,8 @@ std::string evidence(const FoundPattern& pattern, std::span<const HeadScore> sco
   const bool is_varied = info.content && found->varied;
   const double value = is_varied ? found->varied->value : found->value,
                simpler = is_varied ? found->varied->matched : found->chance;
-  return fmt::format(" ({:.0f} % of its attention; {} {:.0f} %)", 100 * value,
+  return fmt::format(" ({:.0f} % of its attention{}; {} {:.0f} %)", 100 * value,
+                     info.content ? "" : varied_text(*found),
                      is_varied ? "simpler heads" : "uniform attention", 100 * simpler);
 }
 
@@ -66,7 +67,7 @@ std::string answers(const Effect& effect, std::string_view more = "") {
 
 // Returns what the model loses without the head.
 std::string loss_text(const Effect& zero, const HeadVerdict& effects) {
-  const std::string less_sure = effects.keeps_answers ? "only the confidence changes, not the answers"
+  const std::string less_sure = effects.keeps_answers ? "as many answers are right, with less confidence"
                                                       : "the model is less sure of its answers";
   switch (effects.verdict) {
     case Verdict::important:
@@ -109,7 +110,8 @@ std::string summarize(std::span<const HeadScore> scores, const Effect& zero, con
            effect;
   const std::string seen = action(pattern) + evidence(pattern, scores);
   if (!cells) return seen + "; " + effect;
-  if (cells->carried == Carried::constant) return "adds about the same wherever it looks; " + effect;
+  if (cells->carried == Carried::constant)
+    return "what matters of it depends on the position, not on the input; " + effect;
   const char* needed = cells->carried == Carried::yes  ? "; "
                        : cells->carried == Carried::no ? ", but that is not what it is needed for; "
                                                        : ", which may be what it is needed for; ";

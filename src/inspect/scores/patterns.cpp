@@ -27,8 +27,12 @@ const ScoreInfo* naming_pattern(const std::function<std::optional<double>(const 
     best = {&score, *strength};
     strongest = std::max(strongest, *strength);
   }
-  for (const Strongest& best : kinds)
-    if (best.score != nullptr && best.strength >= strongest - kAmbiguous) return best.score;
+  for (const Strongest& best : kinds) {
+    if (best.score == nullptr || best.strength < strongest - kAmbiguous) continue;
+    // Where the queries never part them, a position is simpler than a distance from it or from the end.
+    const bool is_distance = best.score->name == "mirror" || best.score->name == "offset";
+    return is_distance && kinds[3].strength >= best.strength - kRounding ? kinds[3].score : best.score;
+  }
   return nullptr;
 }
 
@@ -55,7 +59,8 @@ std::optional<double> pattern_strength(const HeadScore& score, bool content, std
   if (!score.varied) return usual;
   const HeadScore::Varied& v = *score.varied;
   const double varied = strength(v.value, v.chance, v.attainable);
-  if (v.eligible < queries || varied < std::min(kPatternMargin, usual / 2)) return std::nullopt;
+  const double least = content ? std::min(kPatternMargin, usual / 2) : usual / 2;
+  if (v.eligible < queries || varied < least) return std::nullopt;
   if (v.matched > v.chance && !exceeds(v.value, v.matched, v.attainable)) return std::nullopt;
   return std::min(usual, varied);
 }
@@ -85,6 +90,16 @@ std::string percentage(double share) {
                                    : fmt::format("{:.0f} %", 100 * share);
 }
 
+}  // namespace
+
+std::string varied_text(const HeadScore& score) {
+  constexpr double kLess = 0.9;
+  if (!score.varied || !(score.varied->value < kLess * score.value)) return "";
+  return fmt::format(", {} where position and content part", percentage(score.varied->value));
+}
+
+namespace {
+
 std::string full_name(std::string_view label, const HeadScore& score) {
   if (!score.kind.empty()) return fmt::format("{} ({})", label, score.kind);
   if (!score.at) return std::string(label);
@@ -97,7 +112,8 @@ std::string numbers_of(bool content, const HeadScore& score) {
   if (score.majority > kSplit && score.majority < 1 - kSplit)
     text += fmt::format(", more than half at {} of the queries", percentage(score.majority));
   text += fmt::format(" (chance {}", percentage(score.chance));
-  if (!content || !score.varied) return text + ")";
+  if (!content) return text + ")" + varied_text(score);
+  if (!score.varied) return text + ")";
   return text + fmt::format(", matched {}), {} where position and content part (matched {})",
                             percentage(score.matched()), percentage(score.varied->value),
                             percentage(score.varied->matched));

@@ -8,6 +8,7 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/config/with_precision.h"
+#include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
 
@@ -162,18 +163,28 @@ std::vector<GeneratedSequence> generate(const ModelSource& model, std::string_vi
   return sequences;
 }
 
-std::vector<std::string> unseen_tokens(const ModelSource& model, std::string_view text, std::int64_t count) {
+std::vector<std::string> unseen_in(const ModelSource& model, std::string_view text, std::int64_t count) {
   const Dataset dataset = make_dataset(model.config);
   const Names& names = dataset.names();
   if (model.config.source != nullptr && dataset.source().rows(Split::train) == 0)
     return {};  // no training rows are left
+  count = readable(model, Split::train, count);
   Batch batch;
-  dataset.fill(Split::train, 0, readable(model, Split::train, count), batch);
   std::vector<bool> seen(names.size());
-  for (std::int64_t i = 0; i < batch.sequences; ++i)
-    for (const std::int32_t token : batch.input_of(i)) seen[static_cast<std::size_t>(token)] = true;
+  std::size_t shortest = std::numeric_limits<std::size_t>::max();
+  // All over the split, as copies of a line follow each other.
+  const std::int64_t size = std::max(dataset.size(Split::train), count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    dataset.fill(Split::train, i * size / count, 1, batch);
+    shortest = std::min(shortest, batch.input_of(0).size());
+    for (const std::int32_t token : batch.input_of(0)) seen[static_cast<std::size_t>(token)] = true;
+  }
   std::vector<std::string> unseen;
-  for (const std::int32_t token : input_tokens(model, text)) {
+  const std::vector<std::int32_t> input = input_tokens(model, text);
+  if (count > 0 && input.size() < shortest && model.config.model.attention.mask != Mask::causal)
+    unseen.push_back(
+        fmt::format("an input of {}, as all have {} or more", counted(std::ssize(input), "token"), shortest));
+  for (const std::int32_t token : input) {
     const auto index = static_cast<std::size_t>(token);
     if (!seen[index]) unseen.push_back(names[index]);
     seen[index] = true;  // reported once

@@ -88,24 +88,31 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
 }
 
-std::int64_t most_labels(const Batch& batch) {
-  std::vector<std::int64_t> labeled(static_cast<std::size_t>(batch.sequences));
+void EqualInputs::add(const Batch& batch) {
+  const std::size_t first = of.size();
+  for (std::int64_t i = 0; i < batch.sequences; ++i) {
+    auto number = std::ssize(labels);
+    if (const auto input = batch.input_of(i); merges)
+      number = numbers.try_emplace({input.begin(), input.end()}, number).first->second;
+    of.push_back(number);
+    if (number == std::ssize(labels)) labels.push_back(0);
+  }
   const std::int64_t of_sequence = std::ssize(batch.labels) / batch.sequences;
-  for (const auto row : batch.rows) ++labeled[static_cast<std::size_t>(row / of_sequence)];
-  return std::ranges::max(labeled);
+  for (const auto row : batch.rows)
+    ++labels[static_cast<std::size_t>(of[first + static_cast<std::size_t>(row / of_sequence)])];
 }
 
 std::int64_t most_labels(const Dataset& data) {
   const bool trains = data.task().open == nullptr || data.source().rows(Split::train) > 0;
   const Split split = trains ? Split::train : Split::test;
   const std::int64_t size = data.size(split), count = size == 0 ? kMaxDrawn : std::min(size, kMaxDrawn);
-  std::int64_t most = 1;
+  EqualInputs equal{.merges = data.task().open != nullptr};
   Batch batch;
   for (std::int64_t first = 0; first < count; first += kAtOnce) {
     data.fill(split, first, std::min(kAtOnce, count - first), batch);
-    most = std::max(most, most_labels(batch));
+    equal.add(batch);
   }
-  return most;
+  return std::max<std::int64_t>(1, equal.most_labels());
 }
 
 std::optional<double> lowest_loss(const Dataset& data, Split split) {

@@ -1,9 +1,12 @@
 // Sums of an evaluation over sequences, and the result computed from them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "thimble/train/dataset.h"
 #include "thimble/train/results.h"
@@ -39,9 +42,20 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 // other tasks.
 std::optional<std::int32_t> usual_answer(const Dataset&);
 
-// Returns the most labels of a sequence among the first 10,000 of training or, of rows without training, of the test split.
+// The inputs of sequences. For intervals, those of data files that are equal are one draw of the data: they are in one split.
+struct EqualInputs {
+  bool merges = false;                 // else each is one of its own
+  std::vector<std::int64_t> of{};      // the number of its input, by sequence
+  std::vector<std::int64_t> labels{};  // by input
+  std::map<std::vector<std::int32_t>, std::int64_t> numbers{};
+
+  void add(const Batch&);
+  std::int64_t most_labels() const { return labels.empty() ? 1 : std::ranges::max(labels); }
+};
+
+// Returns the most labels of an input among the first 10,000 sequences of training or, of rows without training, of the test
+// split.
 std::int64_t most_labels(const Dataset&);
-std::int64_t most_labels(const Batch&);
 
 // Returns the lowest loss that a model can reach on new sequences of the split, if the task states it.
 std::optional<double> lowest_loss(const Dataset&, Split);

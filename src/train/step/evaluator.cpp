@@ -175,14 +175,16 @@ void Evaluator::select(Split split, std::int64_t sequences) {
   sequences_ = size > 0 ? std::min(sequences, size) : sequences;
   if (most_labels_ == 0) most_labels_ = thimble::most_labels(dataset_);
   chunks_.clear();
+  equal_inputs_ = {.merges = dataset_.task().open != nullptr};
   ProgressCounter progress("reading sequences", static_cast<double>(sequences_));
   for (std::int64_t first = 0; first < sequences_; first += chunk_size_) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = first;
     dataset_.fill(split, first, std::min(chunk_size_, sequences_ - first), chunk.batch);
-    most_labels_ = std::max(most_labels_, thimble::most_labels(chunk.batch));
+    equal_inputs_.add(chunk.batch);
     progress.advance(static_cast<double>(chunk.batch.sequences));
   }
+  most_labels_ = std::max(most_labels_, equal_inputs_.most_labels());
 }
 
 double Evaluator::share_from(std::size_t block) const {

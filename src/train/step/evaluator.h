@@ -68,8 +68,9 @@ class Evaluator {
   // Caps the loss of a label, in nats, for SequenceResult::capped_loss of run() and run_series(), from now on.
   void cap_loss(double nats) { loss_cap_ = nats; }
   double loss_cap() const { return loss_cap_; }
-  // Returns the most labels of a sequence, among the selected ones and the first 10,000 of training.
+  // Returns the most labels of an input, among the selected sequences and the first 10,000 of training.
   std::int64_t most_labels() const { return most_labels_; }
+  const EqualInputs& equal_inputs() const { return equal_inputs_; }  // of the selected sequences
 
   // Makes every later pass advance the counter by its cost, in passes over the whole model.
   void report_to(ProgressCounter& counter) { progress_ = &counter; }
@@ -135,6 +136,7 @@ class Evaluator {
   Split split_ = Split::test;
   std::int64_t sequences_ = 0;
   std::vector<Chunk> chunks_;
+  EqualInputs equal_inputs_;
   double loss_cap_ = kNoCap;
   std::int64_t most_labels_ = 0;  // set by the first selection
   ProgressCounter* progress_ = nullptr;

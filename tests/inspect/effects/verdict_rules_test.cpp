@@ -163,6 +163,20 @@ TEST_CASE("what a head is worth is shown by the rules, for random changes", "[in
   for (const int count : counts) CHECK(count > 50);
 }
 
+TEST_CASE("a head is worth nothing in one measure where it harms the other", "[inspect]") {
+  std::vector<SequenceResult> before(200, {.labeled = 1, .correct = 1, .capped_loss = 1}), after = before;
+  for (std::size_t i = 0; i < 60; ++i) after[i].correct = 0;
+  const EffectScale scale{.smallest_accuracy = 0.01, .smallest_loss = 0.01, .bounds = {2, 1}};
+  const auto shown = [&] {
+    return judge_worth({{bounded_changes(before, after, scale.bounds)}}, scale, 1)[0];
+  };
+  CHECK(shown() == Shown::in_accuracy);
+  for (std::size_t i = 0; i < 100; ++i) after[i].capped_loss = 0;
+  CHECK(shown() == Shown::no);
+  std::swap(before, after);
+  CHECK(shown() == Shown::no);
+}
+
 TEST_CASE("the cost of an ablation is the larger one of both measures, in their smallest effects",
           "[inspect]") {
   Draw draw;

@@ -143,10 +143,11 @@ TEST_CASE("effects as JSON have the names of their fields", "[inspect]") {
                       .accuracy = {2, {5, 6}, 0.5},
                       .capped_loss = {9, {10, 11}, 0.25},
                       .sequences = 7,
-                      .labels = 8};
+                      .labels = 8,
+                      .distinct = 6};
   CHECK(
       json_text(to_json(effect)) ==
-      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"accuracy_p":0.5,"capped_loss":{"change":9.0,"interval":[10.0,11.0],"p":0.25},"sequences":7,"labels":8})");
+      R"({"loss_change":1.0,"accuracy_change":2.0,"interval":[3.0,4.0],"accuracy_interval":[5.0,6.0],"accuracy_p":0.5,"capped_loss":{"change":9.0,"interval":[10.0,11.0],"p":0.25},"sequences":7,"distinct":6,"labels":8})");
   const std::vector<AttentionLayer> layers{{.heads = 3}};
   HeadEffects head;
   head.mean = effect;

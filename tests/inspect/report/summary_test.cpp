@@ -43,7 +43,8 @@ FoundPattern pattern(std::string_view score, std::optional<std::int64_t> at = {}
 
 TEST_CASE("a summary says in plain words what each pattern is", "[inspect]") {
   const std::string
-      positions = " (83 % of its attention; uniform attention 12 %); without it 63 of 100 answers are lost",
+      positions =
+          " (83 % of its attention, 51 % where position and content part; uniform attention 12 %); without it 63 of 100 answers are lost",
       content = " (51 % of its attention; simpler heads 22 %); without it 63 of 100 answers are lost";
   CHECK(summary_of(pattern("previous_token")) == "looks at the token before" + positions);
   CHECK(summary_of(pattern("next_token")) == "looks at the token after" + positions);
@@ -80,7 +81,7 @@ TEST_CASE("a summary says what is lost without the head, of the answers that can
   HeadVerdict in_loss = {.verdict = Verdict::important, .in_loss = true};
   CHECK(lost(in_loss) == "without it the model is less sure of its answers");
   in_loss.keeps_answers = true;
-  CHECK(lost(in_loss) == "without it only the confidence changes, not the answers");
+  CHECK(lost(in_loss) == "without it as many answers are right, with less confidence");
   HeadVerdict cancels = kImportant;
   cancels.names = {"0.2"};
   CHECK(lost(cancels) == "without it 63 of 100 answers are lost, but not without 0.2 as well");
@@ -96,15 +97,17 @@ TEST_CASE("a summary says what is lost without the head, of the answers that can
 }
 
 TEST_CASE("a summary claims a pattern only as far as its cells carry the effect", "[inspect]") {
-  const std::string seen = "looks at position 0 (83 % of its attention; uniform attention 12 %)",
-                    lost = "; without it 63 of 100 answers are lost";
+  const std::string
+      seen =
+          "looks at position 0 (83 % of its attention, 51 % where position and content part; uniform attention 12 %)",
+      lost = "; without it 63 of 100 answers are lost";
   const auto summary = [](std::optional<Carried> carried) {
     return summary_of(pattern("absolute_position", 0), kImportant, carried);
   };
   CHECK(summary(Carried::yes) == seen + lost);
   CHECK(summary(Carried::no) == seen + ", but that is not what it is needed for" + lost);
   CHECK(summary(Carried::open) == seen + ", which may be what it is needed for" + lost);
-  CHECK(summary(Carried::constant) == "adds about the same wherever it looks" + lost);
+  CHECK(summary(Carried::constant) == "what matters of it depends on the position, not on the input" + lost);
   CHECK(summary_of(pattern("absolute_position", 0), {.verdict = Verdict::unused}, std::nullopt) ==
         "without it nothing of interest is lost");
   std::vector<HeadScore> none = HeadScorer(4, false).scores();

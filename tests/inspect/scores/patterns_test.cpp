@@ -239,11 +239,28 @@ TEST_CASE("a pattern of positions needs some of its strength on varied examples"
     mirror.varied = {.value = varied, .chance = 0.1, .matched = 0.1, .attainable = 1, .eligible = 500};
     return find_pattern(scores).name;
   };
-  // Strengths are (value - 0.1) / 0.9: at least 0.25, or half of that on the usual examples.
-  CHECK(name(0.91, 0.33) == "mirror");
-  CHECK(name(0.91, 0.32).empty());
+  // Strengths are (value - 0.1) / 0.9: at least half of that on the usual examples.
+  CHECK(name(0.91, 0.51) == "mirror");
+  CHECK(name(0.91, 0.50).empty());
   CHECK(name(0.37, 0.24) == "mirror");
   CHECK(name(0.37, 0.23).empty());
+}
+
+TEST_CASE("keys that the queries never part from a position are the position", "[inspect]") {
+  std::vector<HeadScore> scores = scores_at_chance();
+  const auto set = [&](std::string_view name, double value, std::int64_t at) {
+    HeadScore& score = *std::ranges::find(scores, name, &HeadScore::name);
+    score.value = value;
+    score.at = at;
+  };
+  set("mirror", 0.9, 0);
+  CHECK(find_pattern(scores).score == "mirror");
+  set("absolute_position", 0.89, 0);
+  CHECK(find_pattern(scores).score == "mirror");
+  set("absolute_position", 0.9, 0);
+  CHECK(find_pattern(scores).name == "position 0");
+  set("previous_token", 0.9, 0);  // of which the position after is no better description
+  CHECK(find_pattern(scores).score == "absolute_position");
 }
 
 TEST_CASE("mixtures are named after their larger part", "[inspect]") {

@@ -186,10 +186,12 @@ TEST_CASE("tokens outside the training inputs are reported", "[inspect]") {
   Config config = writing_config();
   config.task = {.name = "translation"};
   const ModelSource source{config, {}};
-  CHECK(unseen_tokens(source, "the chien the ate biscuit mange", 1000) ==
-        std::vector<std::string>{"the", "ate"});
-  CHECK(unseen_tokens(source, "le chien noir a", 1000).empty());
-  CHECK(unseen_tokens(source, "le chien", 0).size() == 2);
+  CHECK(unseen_in(source, "the chien the ate biscuit mange", 1000) == std::vector<std::string>{"the", "ate"});
+  CHECK(unseen_in(source, "le chien noir a", 1000).empty());
+  CHECK(unseen_in(source, "le chien", 0).size() == 2);
+  const ModelSource reverse{small_config(), {}};
+  CHECK(unseen_in(reverse, "1 2", 100) ==
+        std::vector<std::string>{"an input of 2 tokens, as all have 4 or more"});
 }
 
 TEST_CASE("weights of another model are refused", "[inspect]") {

@@ -58,7 +58,7 @@ TEST_CASE("data that is gone leaves the rest of a run", "[train]") {
   CHECK(source.changes.size() == 2);
   CHECK(std::ranges::all_of(source.changes, &FileChange::unreadable));
   CHECK(trace_input(source, "w3 is").logits == before.logits);
-  CHECK(unseen_tokens(source, "w3 is", 10).empty());
+  CHECK(unseen_in(source, "w3 is", 10).empty());
   const EvalResult report = evaluate(source, Split::validation);
   CHECK(report.loss == trained.result.validation->loss);
   CHECK_FALSE(report.chance.has_value());

@@ -175,3 +175,12 @@ TEST_CASE("varied rows of a file are shuffled, behind the start of another", "[t
   CHECK(places.size() == 5);
   CHECK(longer > kExamples / 10);
 }
+
+TEST_CASE("what a row asks for at a token is asked for there in varied rows", "[tasks]") {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("a{0} ? b{0}\t_ a{0} _\n", i);
+  const Dataset data(rows::table_of(text), {.train = 100}, Layout::position, 9);
+  for (const Example& e : examples(data, Split::varied))
+    for (std::size_t i = 0; i < e.input.size(); ++i)
+      REQUIRE((e.target[i] != kIgnore) == (data.names()[static_cast<std::size_t>(e.input[i])] == "?"));
+}

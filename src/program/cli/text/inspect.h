@@ -54,8 +54,8 @@ void show_edges(const EdgesReport& report, const Output& output);
 void show_ablation(const AblationReport& report, const OpenConfig& config, const Output& output);
 
 // Returns "1000 test sequences", or of a data file that has more, "1000 of 1941 test sequences, a random sample"; "50 rows of
-// FILE" for one with hypotheses.
-std::string sample_text(const OpenConfig& config, std::int64_t sequences, const std::string& file = "");
+// FILE" for one with hypotheses; and how many of them are different, if not all.
+std::string sample_text(const OpenConfig& config, const Effect& effect, const std::string& file = "");
 
 // Returns "head 0.1" or "head cross.0.1".
 std::string head_title(const ModelConfig& model, HeadId id);

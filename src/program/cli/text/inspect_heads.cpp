@@ -22,19 +22,22 @@ void HeadChoice::choose(std::span<const AttentionLayer> layers) {
   if (names_ || !layers.empty()) heads_ = parse_heads(names_.value_or("*"), layers);
 }
 
-std::string sample_text(const OpenConfig& config, std::int64_t sequences, const std::string& file) {
+std::string sample_text(const OpenConfig& config, const Effect& effect, const std::string& file) {
+  const std::int64_t sequences = effect.sequences;
   const std::int64_t rows = config.source == nullptr ? 0 : config.source->rows(Split::test);
   const std::string of = sequences < rows ? fmt::format(" of {}", rows) : "",
                     what = file.empty() ? "test sequence" : "row";
-  return fmt::format("{}{} {}{}{}{}", sequences, of, what, sequences == 1 && of.empty() ? "" : "s",
-                     file.empty() ? "" : " of " + own_text(file), of.empty() ? "" : ", a random sample");
+  return fmt::format(
+      "{}{} {}{}{}{}{}", sequences, of, what, sequences == 1 && of.empty() ? "" : "s",
+      file.empty() ? "" : " of " + own_text(file), of.empty() ? "" : ", a random sample",
+      effect.distinct < sequences ? fmt::format(", {} of them different", effect.distinct) : "");
 }
 
 void show_ablation(const AblationReport& report, const OpenConfig& config, const Output& output) {
   if (output.prints_text()) {
     const EvalResult& base = report.baseline;
     print_paragraph("{}: loss {:.4f}, tokens {:.2f} %. Change in loss and accuracy when {} {}:",
-                    sample_text(config, base.sequences), base.loss, 100 * base.accuracy,
+                    sample_text(config, report.zero), base.loss, 100 * base.accuracy,
                     fmt::join(report.names, ", "),
                     report.names.size() == 1 ? "is ablated" : "are ablated together");
     TextTable table("ablation", {{.title = own_text("Δloss"), .min_width = 9},

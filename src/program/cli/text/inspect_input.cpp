@@ -100,13 +100,11 @@ void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names
 
 void warn_of_unseen(const ModelSource& model, const std::string& text) {
   const std::int64_t count = readable(model, Split::train, 1000);
-  const std::vector<std::string> unseen = unseen_tokens(model, text, count);
+  const std::vector<std::string> unseen = unseen_in(model, text, count);
   if (unseen.empty()) return;
-  print_err(
-      "{}",
-      wrapped(fmt::format("thimble: not in the first {} training inputs: {}; the output may be meaningless",
-                          count, fmt::join(unseen, ", ")),
-              line_width(2)));
+  print_err("{}", wrapped(fmt::format("thimble: not in {} training inputs: {}; the output may be meaningless",
+                                      count, fmt::join(unseen, ", ")),
+                          line_width(2)));
 }
 
 void show_input(const ModelSource& model, const std::string& text, const HeadChoice& heads,

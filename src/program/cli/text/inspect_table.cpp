@@ -276,7 +276,7 @@ void print_report(const InspectReport& report, const HeadChoice& heads, bool det
   if (const std::string chance = chance_text(report); !chance.empty())
     print_out("{}\n", wrapped(own_text(chance), width));
   print_paragraph(
-      "{}: {}", sample_text(report.config, base.sequences, report.hypotheses),
+      "{}: {}", sample_text(report.config, report.scale.above_chance, report.hypotheses),
       base.labels == 0
           ? "no row has an answer, so scores alone:"
           : fmt::format(

@@ -188,10 +188,10 @@ void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
     for (std::size_t i = 0; i < from.size(); ++i) tokens[i] = before[static_cast<std::size_t>(from[i])];
   };
   shuffle_input(out.input);
-  if (out.attends.empty())
-    shuffle(rng, out.target);
-  else if (layout == Layout::position)
+  if (layout == Layout::position)  // what is asked for at a token stays there
     shuffle_input(out.target);
+  else if (out.attends.empty())
+    shuffle(rng, out.target);
   const std::int64_t room = longest_.input - std::ssize(out.input);
   const std::int64_t more = rng.below(std::min<std::int64_t>(room, std::ssize(other.input)) + 1);
   for (std::int32_t i = 0; const std::int32_t token : from)
