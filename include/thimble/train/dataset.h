@@ -128,9 +128,8 @@ class Dataset {
                   std::vector<std::int64_t>& rows) const;
   bool sorts() const { return source_->step_order() != StepOrder::drawn; }
   RowLengths lengths_of(const ExampleSize&) const;
-  // Makes room for rows, padded to their longest if their lengths are known and `fits`.
-  template <class Index>
-  void start(Split, std::int64_t count, const Index& index, bool fits, Batch& out) const;
+  // Makes room for rows, padded to the longest of those of the split that are `fitted`, or of all if there are none.
+  void start(Split split, std::int64_t count, std::span<const std::int64_t> fitted, Batch& out) const;
   void add_source(std::int64_t row, Batch& out) const;  // the input of out.example
   void lay_out(std::int64_t row, Batch& out) const;     // out.example
 

@@ -16,9 +16,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string state_text(const DataFile& file) {
-  if (file.hash.empty()) return "cannot be read";
-  return fmt::format("{} bytes, hash {}", file.bytes, file.hash);
+std::string state_text(const DataFile* file) {
+  if (file == nullptr) return "none";
+  if (file->hash.empty()) return "cannot be read";
+  return fmt::format("{} bytes, hash {}", file->bytes, file->hash);
 }
 
 const DataFile* find_key(const std::vector<DataFile>& files, const std::string& key) {
@@ -137,7 +138,6 @@ std::string split_rule_mismatch(const DataRecord& record) {
 
 void follow_moved_files(TaskConfig& config, const fs::path& file,
                         const std::function<bool(const std::string& key)>& is_typed) {
-  const auto paths = data_paths(config);
   std::error_code ignored;
   const fs::path folder = file.parent_path(),
                  run = folder.filename() == "checkpoints" ? folder / ".." : folder;
@@ -148,7 +148,7 @@ void follow_moved_files(TaskConfig& config, const fs::path& file,
   } catch (const Error&) {
     return;  // not a record of a run: the files are missing
   }
-  for (std::string* path : paths)
+  for (std::string* path : data_paths(config))
     for (const DataFile& before : record.files)
       if (!before.moved.empty() && *path == before.path &&
           !(is_typed(before.key) && fs::exists(*path, ignored)))
@@ -162,7 +162,7 @@ std::vector<std::string> changed_files(const DataRecord& trained, const std::vec
     const bool same_place = file != nullptr && (file->path == before.path || file->path == before.moved);
     if (!same_place || file->hash == before.hash || file->hash.empty()) continue;
     lines.push_back(fmt::format("{} has changed since training: {} then, {} now", before.path,
-                                state_text(before), state_text(*file)));
+                                state_text(&before), state_text(file)));
   }
   return lines;
 }
@@ -177,7 +177,7 @@ std::vector<std::string> differing_files(const std::vector<DataFile>& before,
     const DataFile *then = find_key(before, key), *file = find_key(now, key);
     if (then != nullptr && file != nullptr && then->hash == file->hash) continue;
     const auto text = [](const DataFile* f) {
-      return f == nullptr ? std::string("none") : fmt::format("{}, {}", f->path, state_text(*f));
+      return f == nullptr ? state_text(f) : fmt::format("{}, {}", f->path, state_text(f));
     };
     lines.push_back(fmt::format("task.{}: {} then; {} now", key, text(then), text(file)));
   }
@@ -194,10 +194,6 @@ std::vector<std::string> differing_records(const DataRecord& a, const DataRecord
   const auto vocabulary = [](const DataRecord& r) {
     return fmt::format("{} tokens, hash {}", r.vocabulary.size(), hash_digits(json_text(Json(r.vocabulary))));
   };
-  const auto file = [](const DataRecord& r, const std::string& key) {
-    const DataFile* found = find_key(r.files, key);
-    return found == nullptr ? std::string("none") : state_text(*found);
-  };
   compare("vocabulary", vocabulary(a), vocabulary(b));
   compare("longest input", std::to_string(a.longest.input), std::to_string(b.longest.input));
   compare("longest target", std::to_string(a.longest.target), std::to_string(b.longest.target));
@@ -206,7 +202,8 @@ std::vector<std::string> differing_records(const DataRecord& a, const DataRecord
   std::set<std::string> keys;
   for (const auto* files : {&a.files, &b.files})
     for (const DataFile& one : *files) keys.insert(one.key);
-  for (const std::string& key : keys) compare("task." + key, file(a, key), file(b, key));
+  for (const std::string& key : keys)
+    compare("task." + key, state_text(find_key(a.files, key)), state_text(find_key(b.files, key)));
   return lines;
 }
 

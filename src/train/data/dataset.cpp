@@ -7,11 +7,8 @@
 #include "train/data/layout.h"
 
 namespace thimble {
-namespace {
 
 constexpr std::int64_t kVaried = 1 << 20;  // examples
-
-}  // namespace
 
 Dataset::Dataset(std::shared_ptr<const Source> source, const DataConfig& data, Layout layout,
                  std::uint64_t seed, Outputs outputs)
@@ -144,12 +141,10 @@ std::vector<Alignment> Dataset::candidates(const Example& example) const {
   return align<std::int32_t>(example, task().candidates);
 }
 
-template <class Index>
-void Dataset::start(Split split, std::int64_t count, const Index& index, bool fits, Batch& out) const {
+void Dataset::start(Split split, std::int64_t count, std::span<const std::int64_t> fitted, Batch& out) const {
   RowLengths longest{sizes_.length, sizes_.source_length};
-  if (fits && count > 0) longest = {};
-  for (std::int64_t i = 0; i < count && fits; ++i)
-    longest = longest.with(lengths_of(source_->size(split, index(i))));
+  if (!fitted.empty()) longest = {};
+  for (const std::int64_t index : fitted) longest = longest.with(lengths_of(source_->size(split, index)));
   const auto [length, source] = longest;
   out.sequences = count;
   out.length = length;
@@ -233,9 +228,7 @@ void Dataset::fill(Split split, std::int64_t first, std::int64_t count, Batch& o
 }
 
 void Dataset::fill(Split split, std::span<const std::int64_t> indices, Batch& out, bool fits) const {
-  start(
-      split, std::ssize(indices), [&](std::int64_t i) { return indices[static_cast<std::size_t>(i)]; }, fits,
-      out);
+  start(split, std::ssize(indices), fits ? indices : std::span<const std::int64_t>(), out);
   for (std::int64_t row = 0; row < out.sequences; ++row) {
     example(split, indices[static_cast<std::size_t>(row)], out.example);
     lay_out(row, out);
@@ -243,8 +236,7 @@ void Dataset::fill(Split split, std::span<const std::int64_t> indices, Batch& ou
 }
 
 void Dataset::fill(std::span<const Example> examples, Batch& out) const {
-  start(
-      Split::train, std::ssize(examples), [](std::int64_t) { return 0; }, false, out);
+  start(Split::train, std::ssize(examples), {}, out);
   for (std::int64_t row = 0; row < out.sequences; ++row) {
     out.example = examples[static_cast<std::size_t>(row)];
     lay_out(row, out);
@@ -265,8 +257,7 @@ void Dataset::fill_step(std::int64_t step, std::int64_t batch, std::int64_t firs
   }
   drawn_rows(step, batch, first, count, rows);
   if (source_->starts() == 0) return fill(Split::train, rows, out);
-  start(
-      Split::train, count, [](std::int64_t) { return 0; }, false, out);
+  start(Split::train, count, {}, out);
   for (std::int64_t i = 0; i < count; ++i) {
     source_->example_from(rows[static_cast<std::size_t>(i)], out.example);
     lay_out(i, out);

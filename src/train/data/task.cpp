@@ -49,10 +49,9 @@ std::vector<std::int32_t> special_tokens(const TaskConfig& config) {
   if (task.special.empty()) return {};
   const std::vector<std::string> names = task.tokens(config);
   std::vector<std::int32_t> found;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < names.size(); ++i)
     if (std::ranges::find(task.special, names[i]) != task.special.end())
       found.push_back(static_cast<std::int32_t>(i));
-  }
   return found;
 }
 

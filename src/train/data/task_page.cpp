@@ -53,8 +53,7 @@ TaskPage task_page(const std::shared_ptr<const Source>& source, const Json& keys
   page.json = {{"task", config.name}, {"summary", task.summary},    {"definition", task.definition},
                {"keys", keys},        {"causal", task.causal},      {"tokens", names},
                {"inputs", inputs},    {"chance", source->chance()}, {"floor", nullptr}};
-  if (is_file) page.json["rows"] = all_rows(*source);
-  if (is_file) page.json["remarks"] = source->remarks();
+  if (is_file) page.json.update({{"rows", all_rows(*source)}, {"remarks", source->remarks()}});
   if (const auto floor = source->floor()) page.json["floor"] = *floor;
   auto& list = page.json["examples"] = Json::array();
 

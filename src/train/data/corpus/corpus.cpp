@@ -136,14 +136,18 @@ void Corpus::order_windows() {
   }
 }
 
-// Sets the example to a window of a stream.
+// Sets the example to a window of a stream, or of a document, whose positions count from the boundary before it.
 void Corpus::copy_window(Range from, std::int64_t first, Example& out) const {
-  const std::int64_t n = std::min(length_, from.end - 1 - first);
+  const std::int64_t last = is_stream() ? from.end - 1 : used(from.size());
+  const auto token_at = [&](std::int64_t i) {
+    if (is_stream()) return token(i);
+    return i == 0 || i > from.size() ? boundary_ : token(from.begin + i - 1);
+  };
   out.input.clear();
   out.target.clear();
-  for (std::int64_t i = first; i < first + n; ++i) {
-    out.input.push_back(token(i));
-    out.target.push_back(token(i + 1));
+  for (std::int64_t i = first; i < std::min(first + length_, last); ++i) {
+    out.input.push_back(token_at(i));
+    out.target.push_back(token_at(i + 1));
   }
 }
 
@@ -160,17 +164,7 @@ void Corpus::example(std::int64_t row, Example& out) const {
     return leave_out_known(row, stride, out);
   }
   const Piece piece = piece_of(row);
-  const Range tokens = document(order_[piece.document]);
-  const std::int64_t first = piece.number * stride, n = std::min(length_, used(tokens.size()) - first);
-  const auto token_at = [&](std::int64_t i) {  // i = 0: the boundary before the document
-    return i == 0 || i > tokens.size() ? boundary_ : token(tokens.begin + i - 1);
-  };
-  out.input.clear();
-  out.target.clear();
-  for (std::int64_t i = first; i < first + n; ++i) {
-    out.input.push_back(token_at(i));
-    out.target.push_back(token_at(i + 1));
-  }
+  copy_window(document(order_[piece.document]), piece.number * stride, out);
   leave_out_known(piece.number, stride, out);
 }
 

@@ -221,9 +221,8 @@ void Corpus::divide_stream(bool trained) {
   const std::vector<double> shares = parse_split(text_.split.empty() ? "0.8,0.1,0.1" : text_.split);
   const bool own[] = {false, !given_[1].name.empty(), !given_[2].name.empty()};
   const bool shared = shares.size() == 2;  // validation and test are the same part
-  const double train = shares[0] + (shared   ? (own[1] && own[2] ? shares[1] : 0)
-                                    : own[2] ? (own[1] ? shares[1] : 0) + shares[2]
-                                             : (own[1] ? shares[1] : 0));
+  const double train =
+      shares[0] + ((own[1] && (own[2] || !shared) ? shares[1] : 0) + (own[2] && !shared ? shares[2] : 0));
   const std::int64_t n = starts_[1];
   const auto end_of = [&](double share) {
     return std::min(n, static_cast<std::int64_t>(share * static_cast<double>(n)));

@@ -9,11 +9,7 @@
 
 namespace thimble {
 
-namespace {
-
 constexpr const char* kKeys[] = {"file", "validation_file", "test_file"};
-
-}  // namespace
 
 FileSource::FileSource(const char* task, const DataTexts& texts)
     : Source({.name = task,
@@ -74,10 +70,8 @@ std::array<std::vector<std::uint32_t>, 3> FileSource::ordered(std::span<const st
                                                               std::string_view unit, std::string_view remedy,
                                                               bool trained) {
   std::array<std::vector<std::uint32_t>, 3> found;
-  for (std::uint32_t i = 0, file = 0; i < stored(); ++i) {
-    while (i >= given_[file].end) ++file;
-    if (!is_varied(i)) found[split_of(file, input_hashes_[i])].push_back(i);
-  }
+  for (std::uint32_t i = 0; i < stored(); ++i)
+    if (!is_varied(i)) found[split_of(file_of(i), input_hashes_[i])].push_back(i);
   for (const Split split : {Split::train, Split::validation, Split::test}) {
     const auto index = static_cast<std::size_t>(split);
     std::ranges::sort(found[index], {}, [&](std::uint32_t i) { return std::pair(hashes[i], i); });
@@ -151,10 +145,9 @@ double FileSource::distinct_inputs() const {
   Hashes distinct;
   for (std::uint32_t row = 0; row < stored() && !has_windows_; ++row)
     if (!is_varied(row)) distinct.insert(input_hashes_[row]);
-  if (has_windows_) {
+  if (has_windows_)
     for (const Split split : {Split::train, Split::validation, Split::test})
       add_inputs(split, rows(split), std::numeric_limits<double>::infinity(), distinct);
-  }
   return static_cast<double>(distinct.size());
 }
 

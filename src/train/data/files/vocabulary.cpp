@@ -9,12 +9,8 @@
 
 namespace thimble {
 
-namespace {
-
 constexpr std::size_t kMaxToken = 4096;
 constexpr std::size_t kMaxDistinct = 1 << 24;  // tokens of files, before rare ones are left out
-
-}  // namespace
 
 void Vocabulary::read(const DataText& file, Problems& problems, DataFile& source) {
   for_lines(

@@ -101,9 +101,9 @@ void Table::check_answers(const DataRecord& trained, std::uint32_t first, const 
 // Gives tokens their ids.
 void Table::set_ids(const Vocabulary& vocabulary) {
   std::vector<std::int64_t> counts(vocabulary.size());
-  for (std::uint32_t row = 0, file = 0; row < stored(); ++row) {
-    while (row >= given_[file].end) ++file;
-    if (options().vocabulary == VocabularyOf::training && split_of(file, input_hashes_[row]) != 0) continue;
+  for (std::uint32_t row = 0; row < stored(); ++row) {
+    if (options().vocabulary == VocabularyOf::training && split_of(file_of(row), input_hashes_[row]) != 0)
+      continue;
     for (const auto& tokens : {input(row), target(row)})
       for (const std::int32_t id : tokens)
         if (id != kIgnore) ++counts[static_cast<std::size_t>(id)];
@@ -160,18 +160,13 @@ void Table::stored_example(std::uint32_t row, Example& out) const {
     out.attends.push_back(one->alignment);
 }
 
-namespace {
-
-void shuffle(SampleRng& rng, std::vector<std::int32_t>& tokens) {
-  for (std::int64_t i = std::ssize(tokens) - 1; i > 0; --i)
-    std::swap(tokens[static_cast<std::size_t>(i)], tokens[static_cast<std::size_t>(rng.below(i + 1))]);
-}
-
-}  // namespace
-
 void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
   if (!rows_.varied.empty())
     return stored_example(rows_.varied[static_cast<std::size_t>(rng.below(std::ssize(rows_.varied)))], out);
+  const auto shuffle = [&](std::vector<std::int32_t>& tokens) {
+    for (std::int64_t i = std::ssize(tokens) - 1; i > 0; --i)
+      std::swap(tokens[static_cast<std::size_t>(i)], tokens[static_cast<std::size_t>(rng.below(i + 1))]);
+  };
   Example other;
   example(rng.below(rows()), out);
   example(rng.below(rows()), other);
@@ -179,7 +174,7 @@ void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
   if (per_position && other.input.size() != other.target.size()) other = {};
   std::vector<std::int32_t> from(out.input.size()), places(from.size());
   std::iota(from.begin(), from.end(), 0);
-  shuffle(rng, from);
+  shuffle(from);
   if (layout == Layout::sequence)  // the answer is read where the query is
     for (const Alignment& a : out.attends)
       std::swap(*std::ranges::find(from, a.query), from[static_cast<std::size_t>(a.query)]);
@@ -191,7 +186,7 @@ void Table::vary(SampleRng& rng, Layout layout, Example& out) const {
   if (layout == Layout::position)  // what is asked for at a token stays there
     shuffle_input(out.target);
   else if (out.attends.empty())
-    shuffle(rng, out.target);
+    shuffle(out.target);
   const std::int64_t room = longest_.input - std::ssize(out.input);
   const std::int64_t more = rng.below(std::min<std::int64_t>(room, std::ssize(other.input)) + 1);
   for (std::int32_t i = 0; const std::int32_t token : from)

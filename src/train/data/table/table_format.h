@@ -37,7 +37,7 @@ class TableColumns {
 class RowFormat {
  public:
   virtual ~RowFormat() = default;
-  virtual bool takes_blanks() const { return false; }  // whether a blank line is part of the format here
+  virtual bool takes_blanks() const { return is_open(); }  // whether a blank line is part of the format here
   // Adds the tokens of a line to a row; returns whether the row is complete. Throws DataError, whose message is
   // only the rule, when the line, or the row unless it is still open, breaks one.
   virtual bool read(std::string_view line, SequenceReader& input, SequenceReader& target) = 0;

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxSequence = 8192;  // as the key `length` of other tasks
 
-// Returns how many answers stand for a missing target, none of which is one; 0: the layout needs a target.
-std::size_t unlabeled(Layout layout, std::size_t input) {
-  if (layout == Layout::seq2seq) return 0;
-  return layout == Layout::position ? input : 1;
-}
-
 // Returns the number of a kind of alignments, which it adds if it is new.
 std::int32_t kind_number(std::vector<std::string>& kinds, const std::string& kind) {
   constexpr std::int64_t kMaxKinds = 32;
@@ -108,8 +102,10 @@ void read_rows(const DataText& file, const TableOptions& options, Vocabulary& vo
       target(vocabulary, problems, options.target_tokens, options.no_answer, true);
   std::size_t start = 0;  // the line that the row starts on
   const auto add = [&] {
-    if (file.hypotheses && target.ids().empty())
-      for (std::size_t i = 0; i < unlabeled(*file.hypotheses, input.ids().size()); ++i) target.no_answer();
+    if (file.hypotheses && *file.hypotheses != Layout::seq2seq && target.ids().empty()) {
+      const std::size_t answers = *file.hypotheses == Layout::position ? input.ids().size() : 1;
+      while (target.ids().size() < answers) target.no_answer();
+    }
     const auto is_empty = [&](const SequenceReader& sequence) {
       return sequence.ids().empty() || (sequence.has_empty() && !file.hypotheses);
     };

@@ -126,8 +126,7 @@ void add_quotes(const Table& table, std::vector<std::string>& lines) {
 
 void add_single(const Table& table, const Counts& counts, std::vector<std::string>& lines) {
   constexpr std::int64_t kMinTokens = 20;
-  constexpr std::string_view kSequences[] = {"inputs", "targets"},
-                             kKeys[] = {"input_tokens", "target_tokens"};
+  constexpr std::string_view kSequences[] = {"input", "target"};
   const ColumnTokens cut[] = {table.options().input_tokens, table.options().target_tokens};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto all = std::ranges::count_if(counts[i], [](std::int64_t n) { return n > 0; });
@@ -136,8 +135,8 @@ void add_single(const Table& table, const Counts& counts, std::vector<std::strin
         table.counts().cuts[i] == Cut::none)
       continue;
     lines.push_back(fmt::format(
-        "{} of {} tokens in {} occur once: are they separated by spaces? if not, set task.{}=characters, or words",
-        once, all, kSequences[i], kKeys[i]));
+        "{} of {} tokens in {}s occur once: are they separated by spaces? if not, set task.{}_tokens=characters, or words",
+        once, all, kSequences[i], kSequences[i]));
   }
 }
 
@@ -219,14 +218,13 @@ void add_unseen(const Table& table, std::int64_t train, std::vector<std::string>
     lines.push_back(fmt::format(
         "{:.1f} % of the answers of validation and test ({} of {}) are <unk>, for which no prediction is counted right",
         percent(unknown, answers), unknown, answers));
-  const auto add_left_out = [&](std::int64_t count, const std::string& which) {
+  const std::string long_ones =
+      fmt::format("more than task.max_tokens={} tokens", table.options().max_tokens);
+  for (const auto& [count, which] :
+       {std::pair(table.counts().too_long, long_ones), {table.counts().empty, "an empty field"}})
     if (count > 0)
       lines.push_back(
           fmt::format("{} with {} {} left out", counted(count, "line"), which, count == 1 ? "is" : "are"));
-  };
-  add_left_out(table.counts().too_long,
-               fmt::format("more than task.max_tokens={} tokens", table.options().max_tokens));
-  add_left_out(table.counts().empty, "an empty field");
 }
 
 }  // namespace

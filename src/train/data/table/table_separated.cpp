@@ -33,7 +33,6 @@ class Separated : public RowFormat {
                        separator_.size());
   }
 
-  bool takes_blanks() const override { return open_; }
   bool is_open() const override { return open_; }
 
   bool read(std::string_view line, SequenceReader& input, SequenceReader& target) override {
