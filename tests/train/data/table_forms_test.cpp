@@ -116,17 +116,24 @@ TEST_CASE("ids of CoNLL-U are 1, 2, 3, with ranges and empty nodes", "[data]") {
         "w w w = X X X\nw = X");
   const auto rule = [](const std::string& id, int due) {
     return fmt::format(
-        "id {} where {} is due; ids of a sentence are 1, 2, 3, ..., and a blank line ends it: restore the lines that are missing",
+        "{} where {} is due; ids of a sentence are 1, 2, 3, ..., with 1-2 before 1, in which no other range begins, and 1.1, 1.2 after it; a blank line ends it: restore the lines that are missing",
         id, due);
   };
-  CHECK(rows_with({}, "t.conllu", with_ids({"3", "4"})) == ":1: " + rule("3", 1));
-  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2", "1", "2"})) == ":3: " + rule("1", 3));
-  CHECK(rows_with({}, "t.conllu", with_ids({"1", "3-4", "2"})) == ":2: " + rule("3-4", 2));
-  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2.1", "2"})) == ":2: " + rule("2.1", 1));
-  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2-1", "2"})) == ":2: " + rule("2-1", 2));
-  CHECK(rows_with({}, "t.conllu", with_ids({"x"})) == ":1: " + rule("x", 1));
+  CHECK(rows_with({}, "t.conllu", with_ids({"3", "4"})) == ":1: " + rule("id 3", 1));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2", "1", "2"})) == ":3: " + rule("id 1", 3));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "3-4", "2"})) == ":2: " + rule("id 3-4", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2.1", "2"})) == ":2: " + rule("id 2.1", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2-1", "2"})) == ":2: " + rule("id 2-1", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2-3", "2", "3-4", "3", "4"})) ==
+        ":4: " + rule("id 3-4", 3));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "2-3", "2"})) == ":1: " + rule("end of the sentence", 3));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "1.2", "1.1"})) == ":2: " + rule("id 1.2", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "1.1", "1.1"})) == ":3: " + rule("id 1.1", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"01"})) == ":1: " + rule("id 01", 1));
+  CHECK(rows_with({}, "t.conllu", with_ids({"1", "1-2", "2"})) == ":2: " + rule("id 1-2", 2));
+  CHECK(rows_with({}, "t.conllu", with_ids({"x"})) == ":1: " + rule("id x", 1));
   CHECK(refusal({}, "t.conllu", with_ids({"1", "", "5", "6", "7", "", "1", "2"})) ==
-        "t.conllu: 1 problem\nt.conllu:3: " + rule("5", 1));  // one, not one for every line
+        "t.conllu: 1 problem\nt.conllu:3: " + rule("id 5", 1));  // one, not one for every line
 }
 
 TEST_CASE("a whole field can be a token, and a blank in it is shown and typed as ␣", "[data]") {
@@ -180,8 +187,9 @@ TEST_CASE("JSON: true and false are tokens, keys reach into objects, elements ma
     CHECK(json(key, "t.en", R"({"t": {"en": "a"}})").starts_with(fmt::format(":1: missing key {};", key)));
   CHECK(json("t.en.x", "t.en", R"({"t": {"en": "a"}})").starts_with(":1: missing key t.en.x;"));
   CHECK(json("t", "t.en", R"({"t": {"en": "a"}})") == ":1: t is an object; name a key of it, such as t.en");
-  CHECK(json("t", "u", R"({"t": [null], "u": "b"})") ==
-        ":1: null in the input; only targets can have positions without an answer");
+  CHECK(
+      json("t", "u", R"({"t": [null], "u": "b"})") ==
+      ":1: null in the input; only targets can have positions without an answer: write a token, or null for all of the field and set task.skip_empty=true");
   for (const char* value : {"1.5", "{}", "[[1]]", "[{}]", "[1.5]"})
     CHECK(json("t", "u", fmt::format(R"({{"t": {}, "u": "b"}})", value)) ==
           ":1: t must be a text, an integer of 64 bits, true or false, or a list of these");

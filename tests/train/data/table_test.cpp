@@ -307,8 +307,9 @@ TEST_CASE("a line that is not a JSON object of input and target is refused", "[d
   CHECK(refused(R"({"input": "a", "target": "b", "weight": 1})") ==
         "unknown key weight; a line must be " + object + ", unless task.input and task.target name its keys");
   CHECK(refused(R"({"input": "a", "input": "b", "target": "c"})") == "duplicate key input");
-  CHECK(refused(R"({"input": [null], "target": "c"})") ==
-        "null in the input; only targets can have positions without an answer");
+  CHECK(
+      refused(R"({"input": [null], "target": "c"})") ==
+      "null in the input; only targets can have positions without an answer: write a token, or null for all of the field and set task.skip_empty=true");
   for (const char* value : {"1.5", "1e2", "{}", "[[]]", "[1.5]", "[{}]", "18446744073709551616"}) {
     CAPTURE(value);
     CHECK(refused(fmt::format(R"({{"input": "a", "target": {}}})", value)) ==

@@ -208,6 +208,8 @@ TEST_CASE("tokens that look alike are pointed out", "[data]") {
   CHECK(alike("a\u00a0b", "ab") == "tokens ab and a\\u{a0}b look the same; write such tokens in one way");
   CHECK(alike("a\u3000b", "c") ==
         "token a\\u{3000}b has a character that is not seen; write such tokens in one way");
+  CHECK(alike("\u2764", "\u2764\ufe0f") ==
+        "tokens \\u{2764} and \\u{2764}\\u{fe0f} look the same; write such tokens in one way");
   CHECK(alike("cafe", "caf\u00e9").empty());
   CHECK(alike("caf\u00e8", "caf\u00e9").empty());
 }

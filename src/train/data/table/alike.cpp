@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "thimble/train/tokenization.h"
 #include "train/files/text/text.h"
 
 namespace thimble {
@@ -45,18 +46,16 @@ std::map<std::string_view, std::string> compositions() {
 // Returns the token with \u{e9} for characters beyond ASCII.
 std::string with_code_points(const std::string& token) {
   std::string out;
-  for (std::size_t i = 0; i < token.size();) {
-    const Character c = first_character(std::string_view(token).substr(i));
-    i += c.bytes.size();
-    out += c.point < 0x80 ? std::string(c.bytes)
-                          : fmt::format("\\u{{{:x}}}", static_cast<std::uint32_t>(c.point));
-  }
+  tokenize(token, Tokenization::characters, [&](std::string_view c) {
+    out +=
+        c.size() == 1 ? c : fmt::format("\\u{{{:x}}}", static_cast<std::uint32_t>(first_character(c).point));
+  });
   return out;
 }
 
 bool is_unseen(char32_t c) {  // a space that is none, or without width
   return c == 0xA0 || c == 0xAD || (c >= 0x2000 && c <= 0x200D) || (c >= 0x202A && c <= 0x202F) ||
-         c == 0x2060 || c == 0x3000 || c == 0xFEFF;
+         c == 0x2060 || c == 0x3000 || (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF;
 }
 
 }  // namespace
@@ -69,14 +68,12 @@ std::string alike_remark(const std::vector<std::string>& tokens) {
   for (const std::string& token : tokens) {
     std::string seen;
     bool hidden = false;
-    for (std::size_t i = 0; i < token.size();) {
-      const Character c = first_character(std::string_view(token).substr(i));
-      i += c.bytes.size();
-      hidden |= is_unseen(c.point);
-      if (is_unseen(c.point)) continue;
-      const auto found = parts.find(c.bytes);
-      seen += found == parts.end() ? std::string(c.bytes) : found->second;
-    }
+    tokenize(token, Tokenization::characters, [&](std::string_view c) {
+      const auto found = parts.find(c);
+      const bool is_hidden = is_unseen(first_character(c).point);
+      hidden |= is_hidden;
+      if (!is_hidden) seen += found == parts.end() ? c : found->second;
+    });
     const auto [other, added] = plain.try_emplace(seen, &token);
     if (added && !hidden) continue;
     if (pairs++ > 0) continue;

@@ -101,8 +101,9 @@ class JsonLines : public RowFormat {
       require<DataError>(is_text || is_null || token.is_boolean() || token.is_number_integer(),
                          "{} must be a text, an integer of 64 bits, true or false, or a list of these",
                          printable(key));
-      require<DataError>(!is_null || is_target,
-                         "null in the input; only targets can have positions without an answer");
+      require<DataError>(
+          !is_null || is_target,
+          "null in the input; only targets can have positions without an answer: write a token, or null for all of the field and set task.skip_empty=true");
       if (is_null) return out.no_answer();
       out.token(is_text ? token.get<std::string>() : token.dump());
     };

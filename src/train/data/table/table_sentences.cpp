@@ -44,10 +44,11 @@ class Sentences : public RowFormat {
   }
 
   bool takes_blanks() const override { return true; }
-  bool is_open() const override { return open_; }
+  bool is_open() const override { return now_.is_open; }
   bool end() override {
-    next_ = 1;
-    return std::exchange(open_, false);
+    const Sentence was = std::exchange(now_, {});
+    require<DataError>(was.range <= was.words, kIds, "end of the sentence", was.words + 1);
+    return was.is_open;
   }
 
   bool read(std::string_view line, SequenceReader& input, SequenceReader& target) override {
@@ -61,7 +62,7 @@ class Sentences : public RowFormat {
     } else {
       check_columns(fields.size());
     }
-    open_ = true;
+    now_.is_open = true;
     input.whole(joined(input_, fields));
     target.whole(last_is_target_ ? std::string(fields.back()) : joined(target_, fields));
     return false;
@@ -77,17 +78,17 @@ class Sentences : public RowFormat {
 
   // Returns whether the id is that of a token: not of a range (1-2), nor of an empty node (1.1).
   bool is_token(std::string_view id) {
-    const std::size_t end = std::min(id.find_first_of("-."), id.size());
-    const auto first = parse_number<std::uint32_t>(id.substr(0, end));
-    const bool is_alone = end == id.size(), is_empty_node = !is_alone && id[end] == '.';
-    const auto second = is_alone ? first : parse_number<std::uint32_t>(id.substr(end + 1));
-    const std::uint32_t due = next_ - (is_empty_node ? 1 : 0);
-    if (first) next_ = *first + (is_alone || is_empty_node ? 1 : 0);
-    require<DataError>(
-        first && second && *first == due && (is_empty_node || *second >= *first),
-        "id {} where {} is due; ids of a sentence are 1, 2, 3, ..., and a blank line ends it: restore the lines that are missing",
-        printable(id), due);
-    return is_alone;
+    const std::uint32_t due = now_.words + 1;
+    const auto last = parse_number<std::uint32_t>(id.substr(id.find('-') + 1));
+    const bool is_word = id == std::to_string(due),
+               is_node = id == fmt::format("{}.{}", now_.words, now_.nodes + 1),
+               is_range = last && *last >= due && now_.range < due && id == fmt::format("{}-{}", due, *last),
+               is_valid = is_word || is_node || is_range || due == 0;
+    if (is_range) now_.range = *last;
+    if (!is_range) now_.nodes = is_node ? now_.nodes + 1 : 0;
+    if (is_word || !is_valid) now_.words = is_word ? due : ~0U;
+    require<DataError>(is_valid, kIds, "id " + printable(id), due);
+    return id.find_first_of("-.") == id.npos;
   }
 
   void check_columns(std::size_t count) {
@@ -102,12 +103,19 @@ class Sentences : public RowFormat {
         counted(static_cast<std::int64_t>(count), "column"), columns_);
   }
 
+  // Of CoNLL-U, the number of words (-1 after an error), the end of the last range, and the empty nodes behind the last word.
+  struct Sentence {
+    bool is_open = false;
+    std::uint32_t words = 0, range = 0, nodes = 0;
+  };
+
   static inline const std::vector<std::string_view> kFields{"id",    "form", "lemma",  "upos", "xpos",
                                                             "feats", "head", "deprel", "deps", "misc"};
+  static constexpr const char* kIds =
+      "{} where {} is due; ids of a sentence are 1, 2, 3, ..., with 1-2 before 1, in which no other range begins, and 1.1, 1.2 after it; a blank line ends it: restore the lines that are missing";
   const bool universal_, last_is_target_;
   TableColumns input_, target_;
-  bool open_ = false;
-  std::uint32_t next_ = 1;   // the id of the next token of CoNLL-U
+  Sentence now_;
   std::size_t columns_ = 0;  // of the first token
 };
 
