@@ -66,7 +66,7 @@ class RunDirectory {
   // Returns whether a run has a file of that name, relative to its directory.
   static bool has_name(const std::filesystem::path& file);
 
-  // Return where config.yaml is, and its text; without the file, the config of the newest checkpoint. Throw
+  // Return where config.yaml is, and its text; without the file, the config of the newest intact checkpoint. Throw
   // CheckpointError. A run that was killed before it had either has none.
   bool has_config() const;
   std::filesystem::path config_path() const;

@@ -42,6 +42,7 @@ constexpr std::string_view kMetrics[] = {
     "/test/sequence_accuracy",
     "/test/exact_match",
     "/steps",
+    "/result_step",
     "/parameters",
     "/seconds",
 };
@@ -83,6 +84,8 @@ RecordedRun read_run(const RunDirectory& directory, const Checkpoint& newest,
   add_data(directory.data(), run);
   const bool has_ended = ending(newest.state, newest.config.train) || directory.has_best_result();
   run.result = directory.summary(run.identity, has_ended ? newest.weights_hash() : "", remarks);
+  if (run.result.contains("result") && run.result["result"] == "best")
+    run.result["result_step"] = run.result.value(Json::json_pointer("/best/step"), Json());
   for (const auto& [key, name] : {std::pair("version", "thimble version"), {"weights_hash", "weights"}})
     if (run.result.contains(key)) run.records.emplace_back(name, text_of(run.result[key]));
   Timeline timeline = read_timeline(directory, newest.state);

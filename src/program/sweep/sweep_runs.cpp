@@ -90,7 +90,24 @@ std::vector<std::string> identity(const Json& sweep) {
   return out;
 }
 
-void require_same(const fs::path& directory, const Json& before, const Json& now) {
+// Throws CheckpointError if the directory exists and holds a run of another config or other data. `is_further`: it may
+// have been trained further.
+void require_config(const RunDirectory& there, const SweepRun& run, bool is_further) {
+  if (!there.is_run() || !there.has_config()) return;
+  const std::vector<std::string> data = changed_data(there, run.config);
+  require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
+                           there.name(), data.empty() ? "" : data.front());
+  auto changed = differences(there.config(), run.config, "the directory", "the sweep");
+  std::erase_if(changed, [&](const Difference& d) { return is_further && d.may_change; });
+  std::string texts;
+  for (const Difference& difference : changed) texts += (texts.empty() ? "" : ", ") + difference.text;
+  require<CheckpointError>(texts.empty(),
+                           "{}: trained with another config: {}; choose another directory with --out",
+                           there.name(), texts);
+}
+
+void require_same(const fs::path& directory, const Json& before, const Json& now,
+                  const std::vector<SweepRun>& runs) {
   const Json none, &old_halving = before.contains("halving") ? before["halving"] : none;
   const Json& halving = now.contains("halving") ? now["halving"] : none;
   require<CheckpointError>(
@@ -102,24 +119,14 @@ void require_same(const fs::path& directory, const Json& before, const Json& now
       old.size() == planned.size(),
       "{}: belongs to another sweep: it has {} settings, this one {}; choose another directory with --out",
       directory.string(), old.size(), planned.size());
-  for (std::size_t i = 0; i < old.size(); ++i)
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    for (const SweepRun& run : runs)
+      if (run.setting == i && old[i] != planned[i]) require_config(directory / "runs" / run.name, run, false);
     require<CheckpointError>(
         old[i] == planned[i],
         "{}: belongs to another sweep: its setting {} is {}, here {}; choose another directory with --out",
         directory.string(), i + 1, old[i], planned[i]);
-}
-
-// Throws CheckpointError if the directory exists and holds a run of another config or other data.
-void require_config(const RunDirectory& there, const SweepRun& run) {
-  if (!there.is_run() || !there.has_config()) return;
-  const std::vector<std::string> data = changed_data(there, run.config);
-  require<CheckpointError>(data.empty(), "{}: trained on other data: {}; choose another directory with --out",
-                           there.name(), data.empty() ? "" : data.front());
-  auto changed = differences(there.config(), run.config, "the directory", "the sweep");
-  std::erase_if(changed, [](const Difference& d) { return d.may_change; });
-  require<CheckpointError>(changed.empty(),
-                           "{}: trained with another config: {}; choose another directory with --out",
-                           there.name(), changed.empty() ? "" : changed.front().text);
+  }
 }
 
 // Returns whether a directory has nothing but what a sweep with these runs makes, other than its sweep.json.
@@ -263,8 +270,8 @@ void require_same_sweep(const fs::path& directory, const Sweep& sweep, const std
     require<CheckpointError>(!before.is_null() || (is_of_sweep(directory, runs) && (has_runs || !has_file)),
                              "{}: exists and is not the directory of this sweep; choose another with --out",
                              directory.string());
-    if (!before.is_null()) require_same(directory, before, to_json(sweep, runs, directory));
-    for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run);
+    if (!before.is_null()) require_same(directory, before, to_json(sweep, runs, directory), runs);
+    for (const SweepRun& run : runs) require_config(directory / "runs" / run.name, run, true);
   } catch (const FileError& e) {
     throw CheckpointError(e.what());
   }

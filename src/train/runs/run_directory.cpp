@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -28,14 +27,15 @@ struct RunDirectory::Texts {
   std::optional<Json> data_json;
   std::optional<DataRecord> data;
   std::optional<bool> has_best_result;
+  Json summary_steps;  // with it
 };
 
 namespace {
 
 // Returns "version 0.3.0" of the program that wrote a summary, or "another version" if it does not say so.
 std::string writer_of(const fs::path& summary) {
-  const std::string version = text_in(summary, "version");
-  return version.empty() ? "another version" : "version " + version;
+  const Json version = object_in(summary).value("version", Json());
+  return version.is_string() ? "version " + version.get<std::string>() : "another version";
 }
 
 // Throws unless the checkpoint is what its name says.
@@ -163,17 +163,28 @@ bool RunDirectory::has_name(const fs::path& file) {
 fs::path RunDirectory::config_path() const { return path_ / kRunConfig; }
 
 bool RunDirectory::has_config() const {
-  return fs::exists(config_path()) || !checkpoint_files(path_).empty();
+  try {
+    config_text();
+  } catch (const CheckpointError&) {
+    return fs::exists(config_path());
+  }
+  return true;
 }
 
 const std::string& RunDirectory::config_text() const {
   std::optional<std::string>& text = texts().config;
   if (text) return *text;
   return guarded([&]() -> const std::string& {
-    require<CheckpointError>(has_config(), "{}: missing; begin again: thimble train CONFIG --out {} --resume",
-                             config_path().string(), shell_path(name()));
     if (fs::exists(config_path())) return text.emplace(read_file(config_path()));
-    return text.emplace(to_yaml(open_checkpoint(checkpoint_path(""), path_).config));
+    for (const fs::path& path : checkpoint_files(path_)) {
+      try {
+        return text.emplace(to_yaml(open_checkpoint(path, path_).config));
+      } catch (const CheckpointError&) {
+        continue;  // resuming sets it aside
+      }
+    }
+    throw CheckpointError(fmt::format("{}: missing; begin again: thimble train CONFIG --out {} --resume",
+                                      config_path().string(), shell_path(name())));
   });
 }
 
@@ -213,7 +224,7 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
   require_run();
   return guarded([&] {
     for (bool again = false;; again = true) {
-      const bool has_ended = has_summary();  // asked first, as training writes it last
+      const bool is_there = has_summary();  // asked first, as training writes it last
       const fs::path path = checkpoint_path(name);
       try {
         Checkpoint checkpoint = open_checkpoint(path, path_);
@@ -222,6 +233,9 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
         // The best may be from before the run went on with other values, and is its result all the same.
         if (wanted != kBest || path.filename() != kBest)
           std::ranges::move(changed, std::back_inserter(remarks));
+        const Json& steps = texts().summary_steps;
+        const bool is_older = steps.is_number() && steps < checkpoint.state.step;
+        const bool has_ended = is_there && !is_older;
         if (name.empty() && path.filename() != wanted)
           remarks.push_back(has_ended ? fmt::format("{}: missing, though training has ended; this is step {}",
                                                     (path_ / kRunCheckpoints / wanted).string(),
@@ -229,8 +243,9 @@ Checkpoint RunDirectory::checkpoint(const std::string& name, std::vector<std::st
                                       : fmt::format("{}: training has not ended; this is step {}",
                                                     path_.string(), checkpoint.state.step));
         else if (name.empty() && !has_ended)
-          remarks.push_back(fmt::format("{}: missing, so this is the last step; resuming writes it",
-                                        (path_ / kRunSummary).string()));
+          remarks.push_back(fmt::format(
+              "{}: {}, so this is the last step; resuming writes it", (path_ / kRunSummary).string(),
+              is_older ? fmt::format("is of step {}", json_text(steps)) : "missing"));
         if (const fs::path newest = checkpoint_files(path_).front();
             path.filename() == kBest && path != newest)
           if (std::string why = other_best(path, checkpoint.state, header_state(newest)); !why.empty())
@@ -293,10 +308,13 @@ bool RunDirectory::has_summary() const { return fs::exists(path_ / kRunSummary);
 bool RunDirectory::has_best_result() const {
   std::optional<bool>& known = texts().has_best_result;
   if (!known) {
-    const fs::path summary = path_ / kRunSummary;
+    const Json summary = object_in(path_ / kRunSummary);
     const std::vector<fs::path> files = checkpoint_files(path_);
-    known = text_in(summary, "result") == "best" && !files.empty() &&
-            text_in(summary, "run") == header_state(files.front()).run;
+    texts().summary_steps = summary.value("steps", Json());
+    known = summary.value("result", Json()) == "best" && !files.empty();
+    if (!*known) return false;
+    const RunState newest = header_state(files.front());
+    known = summary.value("run", Json()) == newest.run && texts().summary_steps >= newest.step;
   }
   return *known;
 }
@@ -373,21 +391,6 @@ void RunDirectory::read_metrics(const RunState& state, const std::function<void(
                          counted(repeated, "line")));
     if (state.step > 0 && first_step > 1) remark(fmt::format("begins at step {}", first_step));
   });
-}
-
-std::int64_t RunDirectory::last_step() const {
-  constexpr std::uint64_t kEnd = 1 << 16;
-  constexpr std::string_view kStart = R"({"step":)";
-  const fs::path metrics = path_ / kRunMetrics;
-  if (!fs::exists(metrics)) return 0;
-  const InputFile file(metrics);
-  const std::string text = file.read(file.size() - std::min(file.size(), kEnd), kEnd);
-  const std::size_t end = text.rfind('\n');
-  const std::size_t start = end == std::string::npos ? end : text.rfind(kStart, end);
-  std::int64_t step = 0;
-  if (start != std::string::npos)
-    std::from_chars(text.data() + start + kStart.size(), text.data() + end, step);
-  return step;
 }
 
 }  // namespace thimble

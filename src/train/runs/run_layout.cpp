@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "thimble/train/run_directory.h"
 #include "thimble/train/safetensors.h"
 #include "train/files/line_reader.h"
 #include "train/files/progress.h"
@@ -87,7 +88,7 @@ std::string MetricsLine::run() const {
   return name.is_string() ? name.get<std::string>() : "";
 }
 
-void read_lines(const fs::path& file, const std::function<bool(const MetricsLine&)>& f) {
+std::string read_lines(const fs::path& file, const std::function<bool(const MetricsLine&)>& f) {
   const InputFile input(file);
   LineReader reader(input);
   ProgressCounter progress("reading metrics", static_cast<double>(reader.total()));
@@ -100,17 +101,34 @@ void read_lines(const fs::path& file, const std::function<bool(const MetricsLine
     line.values = metrics_line(text);
     line.end = reader.offset();
     line.is_whole = reader.is_complete();
-    if (line.values.is_null() && !line.is_whole) return;  // after a kill, or during training
-    if (!f(line)) return;
+    if (line.values.is_null() && !line.is_whole)
+      return std::string(text);  // after a kill, or during training
+    if (!f(line)) break;
+  }
+  return "";
+}
+
+Json object_in(const fs::path& summary) {
+  try {
+    const Json json = read_json(summary);
+    return json.is_object() ? json : Json::object();
+  } catch (const std::exception&) {
+    return Json::object();
   }
 }
 
-std::string text_in(const fs::path& summary, const char* key) {
-  try {
-    return read_json(summary).at(key).get<std::string>();
-  } catch (const std::exception&) {
-    return "";
-  }
+std::int64_t RunDirectory::last_step() const {
+  constexpr std::uint64_t kEnd = 1 << 16;
+  const fs::path metrics = path_ / kRunMetrics;
+  if (!fs::exists(metrics)) return 0;
+  const InputFile file(metrics);
+  const std::string text = file.read(file.size() - std::min(file.size(), kEnd), kEnd);
+  const std::size_t end = text.rfind('\n');
+  const std::size_t start = end == std::string::npos ? end : text.rfind(kMetricsStart, end);
+  std::int64_t step = 0;
+  if (start != std::string::npos)
+    std::from_chars(text.data() + start + kMetricsStart.size(), text.data() + end, step);
+  return step;
 }
 
 }  // namespace thimble

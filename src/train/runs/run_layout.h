@@ -18,6 +18,7 @@ namespace thimble {
 inline const std::filesystem::path kRunCheckpoints = "checkpoints", kRunMetrics = "metrics.jsonl",
                                    kRunConfig = "config.yaml", kRunSummary = "summary.json";
 inline constexpr std::string_view kRateKey = "train.optimizer.lr";  // may differ between checkpoints of a run
+inline constexpr std::string_view kMetricsStart = R"({"step":)";    // of each line that thimble writes
 inline const std::string kFinal = "final.safetensors", kBest = "best.safetensors";
 
 // Returns f(), with errors of files turned into CheckpointErrors.
@@ -61,10 +62,10 @@ struct MetricsLine {
   std::string run() const;
 };
 
-// Calls f with each line that is not blank, until it returns false. A last line that was cut does not count.
-void read_lines(const std::filesystem::path& file, const std::function<bool(const MetricsLine&)>& f);
+// Calls f with each line that is not blank, until it returns false. Returns a last line that was cut, which does not count.
+std::string read_lines(const std::filesystem::path& file, const std::function<bool(const MetricsLine&)>& f);
 
-// Returns a text of a summary; "" where it has none, is damaged or missing.
-std::string text_in(const std::filesystem::path& summary, const char* key);
+// Returns the object of a summary; an empty one where it is none, damaged or missing.
+Json object_in(const std::filesystem::path& summary);
 
 }  // namespace thimble

@@ -177,26 +177,33 @@ void RunWriter::check_summary() {
     };
     require_own(is("run", identity_), file);
     if (!ended()) return;
-    // The run may go on with another patience than it had.
-    const bool is_best = newest_->state.has_best_result(config_.train.patience) && fs::exists(best_path());
-    is_complete_ = summary.value("final", summary).at("weights_hash") == newest_->weights_hash() &&
-                   (!summary.contains("result") || is("result", is_best ? "best" : "final"));
-  } catch (const Json::exception&) {
-    // One that is damaged is written again.
+    // The run may go on with another patience or target than it had.
+    const TrainConfig& train = config_.train;
+    const bool is_best = newest_->state.has_best_result(train.patience) && fs::exists(best_path());
+    const Stopped why = ending(newest_->state, train).value_or(Stopped::interrupted);
+    is_complete_ =
+        summary.value("final", summary).at("weights_hash") == newest_->weights_hash() &&
+        (!summary.contains("result") || is("result", is_best ? "best" : "final")) &&
+        is("stopped", std::string(stopped_name(why))) &&
+        summary.contains("target_missed") == (has_target(train.target) && why != Stopped::at_target);
+  } catch (const Json::exception&) {  // one that is damaged is written again
+    require_own(text.empty() || text.find("\"steps\":") != text.npos, file);
   }
 }
 
 void RunWriter::check_metrics() {
   const fs::path file = run_.path() / kRunMetrics;
   if (!fs::exists(fs::symlink_status(file))) return;
-  bool is_first = true;
-  read_lines(file, [&](const MetricsLine& line) {
-    if (std::exchange(is_first, false)) require_own(line.run().empty() || line.run() == identity_, file);
+  bool has_lines = false, is_log = false;
+  const std::string cut = read_lines(file, [&](const MetricsLine& line) {
+    if (!std::exchange(has_lines, true)) require_own(line.run().empty() || line.run() == identity_, file);
+    is_log |= !line.values.is_null();
     if (!newest_ || (!line.values.is_null() && comes_after(line.values, *newest_))) return false;
     metrics_bytes_ = line.end;
     ends_in_line_ = line.is_whole;
     return true;
   });
+  require_own(is_log || (!has_lines && kMetricsStart.starts_with(cut.substr(0, kMetricsStart.size()))), file);
 }
 
 bool RunWriter::ended() const { return newest_ && fs::path(newest_->file->path()).filename() == kFinal; }

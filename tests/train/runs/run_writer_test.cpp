@@ -126,7 +126,7 @@ TEST_CASE("a file that the run did not write stays, and is named", "[train]") {
   resume_run(directory / "headers");
   CHECK(read_file(directory / "headers" / "checkpoints" / "best.safetensors.damaged") == text);
   write_file(run / "checkpoints" / "best.safetensors", "x");
-  write_file(run / "summary.json", "x");
+  write_file(run / "summary.json", "{\n  \"steps\": 12,");
   resume_run(run);
   CHECK(read_file(run / "checkpoints" / "best.safetensors.damaged") == "x");
   CHECK(parse_json(read_file(run / "summary.json")).at("steps") == 12);

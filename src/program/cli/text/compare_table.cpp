@@ -55,6 +55,9 @@ std::string results_text(const Comparison& comparison, std::size_t width) {
       table.add(title, cells);
       if (!is_range) break;
     }
+    if (const ComparedResult* step = find(comparison, "/result_step"); step && step->runs[i].count > 0)
+      table.add_text(fmt::format("  results of step {:.0f}, the best{}", step->runs[i].median,
+                                 is_range ? "" : "; the train loss is of the last"));
     if (run.failed > 0)
       table.add_text(fmt::format("  {} of {} runs without a result", run.failed,
                                  run.failed + std::ssize(run.directories)));
