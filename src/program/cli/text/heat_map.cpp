@@ -218,7 +218,7 @@ Picture heat_map(std::span<const double> values, const std::vector<std::string>&
                  const std::vector<std::string>& columns, Colors colors, std::size_t width) {
   const std::vector<std::string> row_labels = labels(rows), column_labels = labels(columns);
   const std::size_t side = widest(row_labels), top = widest(column_labels);
-  const std::size_t room = (width - side - 1) / columns.size();
+  const std::size_t room = (std::max(width, side + 1) - side - 1) / columns.size();
   if (room < widest_character(column_labels)) return {};
   const std::size_t cells = std::min({room, top + 1, kMaxCell});
   Picture picture = column_names(column_labels, top, cells, side + 1);

@@ -60,7 +60,10 @@ std::string sample_text(const OpenConfig& config, const Effect& effect, const st
 // Returns "head 0.1" or "head cross.0.1".
 std::string head_title(const ModelConfig& model, HeadId id);
 
-// Draws the mean attention of the chosen heads, or of the most important ones, in that many columns.
-void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
+// Returns what the model loses without the head, to order heads by.
+double cost_of(const InspectReport& report, const HeadReport& head);
+
+// Draws the mean attention of the chosen heads, or of those that cost most, in that many columns. Returns the lines of the maps.
+std::ptrdiff_t print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width);
 
 }  // namespace thimble::cli

@@ -13,7 +13,7 @@ namespace thimble::cli {
 
 namespace {
 
-constexpr std::size_t kTitle = 11, kMaxToken = 16;
+constexpr std::size_t kTitle = 11, kMaxToken = 16, kGap = 3;
 
 std::vector<std::string> names_of(const std::vector<std::int32_t>& tokens, const Names& names) {
   std::vector<std::string> out;
@@ -79,21 +79,31 @@ void print_maps(const ForwardTrace& trace, const ModelConfig& model, const Names
   print_out("\nAttention of query (row) on key (column):\n");
   write_picture(legend(colors()) + '\n');
   const std::vector<AttentionLayer> all = attention_layers(model);
-  std::vector<Picture> pictures;
-  for (std::int64_t l = 0; l < std::ssize(all); ++l) {
-    const AttentionLayer& layer = all[static_cast<std::size_t>(l)];
-    for (std::int64_t h = 0; h < layer.heads; ++h) {
-      const HeadId id{l, h};
-      if (!heads.has(id)) continue;
-      Picture& picture =
-          pictures.emplace_back(heat_map(trace.weights(model, id), layer.queries_source ? source : tokens,
-                                         layer.keys_source ? source : tokens, colors(), width));
-      if (picture.empty())
-        return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
-      picture.insert(picture.begin(), head_title(model, id));
+  // Returns the maps, each in a share of the columns, or "" where there is no room.
+  const auto drawn = [&](std::size_t beside) -> std::string {
+    std::vector<Picture> pictures;
+    for (std::int64_t l = 0; l < std::ssize(all); ++l) {
+      const AttentionLayer& layer = all[static_cast<std::size_t>(l)];
+      for (std::int64_t h = 0; h < layer.heads; ++h) {
+        const HeadId id{l, h};
+        if (!heads.has(id)) continue;
+        Picture& picture = pictures.emplace_back(
+            heat_map(trace.weights(model, id), layer.queries_source ? source : tokens,
+                     layer.keys_source ? source : tokens, colors(), (width - kGap * (beside - 1)) / beside));
+        if (picture.empty()) return "";
+        picture.insert(picture.begin(), head_title(model, id));
+      }
     }
-  }
-  write_picture(side_by_side(pictures, width));
+    return side_by_side(pictures, width, kGap);
+  };
+  const auto height = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  std::string shortest = drawn(1);
+  for (std::size_t beside = 2; beside <= 4; ++beside)
+    if (const std::string text = drawn(beside); !text.empty() && height(text) < height(shortest))
+      shortest = text;
+  if (shortest.empty())
+    return print_out("\ntoo many tokens to draw in {} columns; --json and --html show them\n", width);
+  write_picture(shortest);
 }
 
 }  // namespace

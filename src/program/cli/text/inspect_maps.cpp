@@ -31,9 +31,7 @@ class MapCaption {
   std::string text() const {
     std::string text =
         fmt::format("Attention of query (row) on key (column), mean over {}", sequences_text(counts_));
-    if (vary_)
-      text +=
-          ": in each cell those that have its query and its key, so that rows need not sum to 1; --html also counts positions from the end";
+    if (vary_) text += ", in each cell over those that have its query and its key";
     const bool is_gray = map_colors() != Colors::none;
     if (few_)
       text += fmt::format("; {} fewer than {} sequences", is_gray ? "gray:" : "' marks",
@@ -49,7 +47,14 @@ class MapCaption {
 
 }  // namespace
 
-void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
+double cost_of(const InspectReport& report, const HeadReport& head) {
+  const Effect& zero = head.effects.zero;
+  return report.scale.has_smallest() && report.baseline.labels > 0
+             ? cost_in_smallest(zero.loss_change, zero.accuracy.mean, report.scale)
+             : head.effects.importance.raw;
+}
+
+std::ptrdiff_t print_maps(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
   constexpr std::size_t kMaxShown = 4;
   const std::vector<AttentionLayer> all = attention_layers(report.config.model);
   std::vector<const HeadReport*> drawn;
@@ -57,12 +62,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
     if (heads.has(head.effects.id)) drawn.push_back(&head);
   const bool some = !heads.some() && drawn.size() > kMaxShown;
   if (some) {
-    const bool costs = report.scale.has_smallest() && report.baseline.labels > 0;
-    std::ranges::stable_sort(drawn, std::greater(), [&](const HeadReport* h) {
-      const Effect& zero = h->effects.zero;
-      return costs ? cost_in_smallest(zero.loss_change, zero.accuracy.mean, report.scale)
-                   : h->effects.importance.raw;
-    });
+    std::ranges::stable_sort(drawn, std::greater(), [&](const HeadReport* h) { return cost_of(report, *h); });
     drawn.resize(kMaxShown);
   }
   std::vector<NumberedMatrix> maps;
@@ -86,6 +86,7 @@ void print_maps(const InspectReport& report, const HeadChoice& heads, std::size_
           ? ""
           : fmt::format("; {0} rows and {0} columns share a cell, which shows the largest", pictures.shared));
   write_picture(legend(map_colors()) + '\n' + pictures.text);
+  return std::ranges::count(pictures.text, '\n');
 }
 
 }  // namespace thimble::cli

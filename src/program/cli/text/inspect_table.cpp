@@ -79,17 +79,19 @@ std::string table_legend(const std::vector<TextTable::Column>& columns, bool par
 }
 
 void print_table(const InspectReport& report, const HeadChoice& heads, std::size_t width) {
-  // Two scores up to that width, and another one for each kScore beyond it. Where columns do not fit, the scores go
-  // first, from the last one on, then grad.imp, then entropy.
+  // Two scores up to that width, and another one for each kScore beyond it. Where columns do not fit, weaker scores go
+  // first, then grad.imp, the strongest score and entropy; then long labels get lines of their own.
   constexpr std::size_t kUsual = 89, kScore = 9;
   const std::vector<const ScoreInfo*> scores =
       most_informative_columns(report, 2 + (std::max(width, kUsual) - kUsual) / kScore);
-  std::vector<TextTable::Column> columns{{.title = "entropy", .rank = 2}};
+  const ScoreInfo* strongest = most_informative_columns(report, 1)[0];
+  std::vector<TextTable::Column> columns{{.title = "entropy", .rank = -1}};
   for (const ScoreInfo* score : scores)
-    columns.push_back({.title = std::string(score->column), .min_width = kScore});
-  columns.push_back({.title = own_text("Δloss"), .min_width = 8, .rank = 3});
-  columns.push_back({.title = own_text("Δtokens"), .min_width = 9, .rank = 3});
-  columns.push_back({.title = "grad.imp", .rank = 1});
+    columns.push_back(
+        {.title = std::string(score->column), .min_width = kScore, .rank = score == strongest ? -2 : -3});
+  columns.push_back({.title = own_text("Δloss"), .min_width = 8});
+  columns.push_back({.title = own_text("Δtokens"), .min_width = 9});
+  columns.push_back({.title = "grad.imp", .rank = -2});
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
   std::size_t name = 4;
   for (const HeadReport& head : report.heads)
@@ -138,13 +140,12 @@ std::string verdict_note(const InspectReport& report, bool details) {
   if (!scale.has_smallest())
     return fmt::format("No effects of interest: a constant answer is always right on {}.",
                        counted(report.baseline.sequences, "test sequence"));
-  std::string text = fmt::format(
-      "Effects of interest: {:.2g} points{}. Verdicts are corrected for the number of heads (Holm){}.",
-      100 * scale.smallest_accuracy,
-      scale.smallest_loss > 0 ? fmt::format(" or {:.2g} in loss, capped at {:.2g} nats an answer",
-                                            scale.smallest_loss, scale.bounds.loss_cap)
-                              : "",
-      details ? ", intervals are not" : "; --details prints what they rest on");
+  const bool in_loss = scale.smallest_loss > 0;
+  std::string text = fmt::format("Effects of interest: {:.2g} points{}", 100 * scale.smallest_accuracy,
+                                 in_loss ? fmt::format(" or {:.2g} in loss", scale.smallest_loss) : "");
+  if (!details) return text + "; --details has the evidence.";
+  text += fmt::format("{}. Verdicts are corrected for the number of heads (Holm), intervals are not.",
+                      in_loss ? fmt::format(", capped at {:.2g} nats an answer", scale.bounds.loss_cap) : "");
   if (const JointReport& joint = report.joint; !joint.pairs.empty())
     text += fmt::format(
         " Ablated together: {}, on {}{}.", counted(static_cast<std::int64_t>(joint.pairs.size()), "pair"),
@@ -252,20 +253,33 @@ void print_hypotheses(const InspectReport& report, const HeadChoice& heads, bool
   }
 }
 
-// Prints what each head does, in a line for all of which the same is to be said.
-void print_summaries(const InspectReport& report, const HeadChoice& heads) {
+// Prints what each head does, in a line for all of which the same is to be said. Of more than `most` lines, those of the heads
+// that cost least are left out.
+void print_summaries(const InspectReport& report, const HeadChoice& heads, std::size_t width,
+                     std::ptrdiff_t most) {
+  struct Line {
+    std::string said, names;
+    double cost = 0;
+  };
   const std::vector<AttentionLayer> layers = attention_layers(report.config.model);
-  std::vector<std::pair<std::string, std::string>> lines;  // what is said, of which heads
+  std::vector<Line> lines;
   for (const HeadReport& head : report.heads) {
     if (!heads.has(head.effects.id) || head.label.verdict == Verdict::at_chance) continue;
-    const std::string& text = head.label.summary;
-    auto line = std::ranges::find(lines, text, [](const auto& one) { return one.first; });
-    if (line == lines.end()) line = lines.insert(line, {text, ""});
-    line->second += (line->second.empty() ? "" : ", ") + head_name(layers, head.effects.id);
+    auto line = std::ranges::find(lines, head.label.summary, &Line::said);
+    if (line == lines.end()) line = lines.insert(line, {head.label.summary, "", cost_of(report, head)});
+    line->names += (line->names.empty() ? "" : ", ") + head_name(layers, head.effects.id);
+    line->cost = std::max(line->cost, cost_of(report, head));
   }
-  print_out("\n");
-  for (const auto& [text, names] : lines)
-    print_paragraph("{}{} {}", names, names.find(',') != names.npos ? " each" : "", own_text(text));
+  std::string text;
+  for (const std::size_t all = lines.size();; lines.erase(std::ranges::min_element(lines, {}, &Line::cost))) {
+    text = "\n";
+    for (const auto& [said, names, cost] : lines)
+      text += wrapped(
+          fmt::format("{}{} {}", names, names.find(',') != names.npos ? " each" : "", own_text(said)), width);
+    if (lines.size() < all) text += "--details has the other heads, which cost less.\n";
+    if (lines.size() <= 1 || std::ranges::count(text, '\n') <= most) break;
+  }
+  print_out("{}", text);
 }
 
 }  // namespace
@@ -287,9 +301,14 @@ void print_report(const InspectReport& report, const HeadChoice& heads, bool det
   print_paragraph("{}", verdict_note(report, details));
   if (const std::string& warning = report.attribution.warning; !warning.empty())
     print_out("\n{}", wrapped("warning: direct logit attribution: " + warning, width));
-  print_maps(report, heads, width);
+  const std::ptrdiff_t map_lines = print_maps(report, heads, width);
   print_hypotheses(report, heads, details);
-  details ? print_details(report, heads, width) : print_summaries(report, heads);
+  // What twelve heads leave of 60 lines in a usual terminal; narrower ones have no limit.
+  constexpr std::ptrdiff_t kMax = 43, kMin = 7;
+  const bool is_limited = width >= 80 && !heads.some();
+  const std::ptrdiff_t room = kMax - std::ssize(report.heads) - map_lines;
+  details ? print_details(report, heads, width)
+          : print_summaries(report, heads, width, is_limited ? std::max(room, kMin) : 1000);
 }
 
 }  // namespace thimble::cli
