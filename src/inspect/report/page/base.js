@@ -235,8 +235,6 @@ const example = () => report.examples[state.example];
 const ownInputs = report.examples?.[0]?.own ? 1 : 0; // the user's own sequence comes before those of the split
 const exampleName = (i) => (i < ownInputs ? "your input" : `example ${i + 1 - ownInputs}`);
 const capital = (text) => text.replace(/^./, (c) => c.toUpperCase());
-// Returns the title of the maps of heads of a layer.
-const shownName = (layer) => (isMean() ? meanName(layer) : exampleName(state.example)) + (isWeighted() ? ", weighted by values" : "");
 
 const isWeighted = () => state.byValues && !isMean() && Boolean(example().value_norms);
 

@@ -21,7 +21,8 @@ function headMap(key, name) {
     title.replaceChildren(`${headName(h)} `, element("span", { class: `claim ${h.verdict}` }, claim(h) === "–" ? "no label" : claim(h)));
     const tests = (h.hypotheses ?? []).map((one) => `Hypothesis: ${one.answer}: ${one.answer === "no" ? one.name : one.sentence}`);
     sentence.replaceChildren(h.sentence ?? "", ...tests.map((test) => element("span", { class: "hypothesis" }, test)));
-    large.show({ ...attention(state[key]), chosen: state.query }, `${headName(h)}, ${shownName(h.layer)}`);
+    const shown = isMean() ? meanName(h.layer) : exampleName(state.example) + (isWeighted() ? ", weighted by values" : "");
+    large.show({ ...attention(state[key]), chosen: state.query }, `${headName(h)}, ${shown}`);
   });
   return { node, large };
 }

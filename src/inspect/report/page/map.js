@@ -136,7 +136,7 @@ function layOut(map, width, context) {
 // Returns the texts of a large map: the labels of rows and columns, as many as fit and those of the cell at the cursor, and
 // the titles of both axes. `align` is as text-anchor; a turned text reads from bottom to top.
 function textsOf(map, box, cursor) {
-  const every = Math.ceil(12 / box.cell);
+  const every = Math.ceil((map.least ?? 12) / box.cell);
   const labels = (names, chosen, put) =>
     names
       .map((name, i) => ({ text: clipped(name), i, chosen: i === chosen, ...put((i + 0.5) * box.cell) }))

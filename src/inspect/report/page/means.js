@@ -48,25 +48,19 @@ function countText(map, row, column) {
   return n === undefined ? null : n === 0 ? "no sequence has both" : `mean of ${counted(n, "sequence")}`;
 }
 
-// Returns what a reader of maps that are weighted by values must know, shown while they are.
-function valuesNote() {
-  const text = note(
+// Returns what a reader must know of maps that are weighted by values and of means over sequences of different lengths, each
+// shown while there are any.
+function mapNotes() {
+  const weighted = note(
     "Weighted by values: attention times the length of the vector that the head adds for the key, its value after the output projection, divided by the sum of the row: α‖f(x)‖ / Σ α‖f(x)‖ (Kobayashi et al. 2020). A key with a short vector adds little, however much attention it gets.",
   );
-  subscribe(["source", "example", "byValues"], () => {
-    text.hidden = !isWeighted();
-  });
-  return text;
-}
-
-// Returns what a reader of means over sequences of different lengths must know, shown while there are any.
-function meansNote() {
-  const text = note(
+  const means = note(
     "Sequences differ in length. Each cell is the mean over the sequences that have its query and its key, so rows need not sum to 1.",
   );
-  text.classList.add("means");
-  subscribe(["source"], () => {
-    text.hidden = !isMean() || !lengthsVary();
+  means.classList.add("means");
+  subscribe(["source", "example", "byValues"], () => {
+    weighted.hidden = !isWeighted();
+    means.hidden = !isMean() || !lengthsVary();
   });
-  return text;
+  return [weighted, means];
 }

@@ -7,10 +7,10 @@ function lead() {
   const on = ` (${grouped(report.sequences)} ${report.split ?? "test"} sequences)`;
   const isOwn = ["file", "text"].includes(report.task);
   const task = report.task_summary && !isOwn ? `Task: ${report.task_summary}. ` : "";
-  const right = (share, text) => element("p", { class: "lead" }, task, element("b", {}, percent(share)), text);
-  if (!knowable) return right(accuracy, ` of the answers are right${on}.`);
-  const others = `${(100 * (1 - knowable.labels / labels)).toFixed(0)} % of all answers are not among them`;
-  return right(knowable.accuracy, ` of the answers that can be known are right${on}; ${others}: ${knowable.reason}.`);
+  const right = (share, ...text) => element("p", { class: "lead" }, task, element("b", {}, percent(share)), ...text, ".");
+  if (!knowable) return right(accuracy, ` of the answers are right${on}`);
+  const others = `; ${(100 * (1 - knowable.labels / labels)).toFixed(0)} % of all answers are not among them: ${knowable.reason}`;
+  return right(knowable.accuracy, ` of the answers that can be known are right${on}`, element("span", { class: "wide" }, others));
 }
 
 // Returns a sentence for each head, or for several of which the same is to be said; a click shows the head.
@@ -22,7 +22,8 @@ function summaries() {
   const button = (index) => element("button", { click: () => update({ head: index }), "data-head": index }, headName(report.heads[index]));
   const rows = [...alike].map(([text, indices]) => {
     const each = indices.length > 1 ? "each " : "";
-    return element("li", {}, ...indices.flatMap((index) => [button(index), " "]), `${each}${text}.`);
+    const parts = text.split(/( \(\d+ % [^)]*\))/).map((part, i) => element("span", { class: i % 2 ? "wide" : null }, part));
+    return element("li", {}, ...indices.flatMap((index) => [button(index), " "]), each, ...parts, ".");
   });
   return element("ul", { class: "summaries" }, rows);
 }
@@ -32,19 +33,7 @@ function heads() {
   const words = (tokens) => tokens.flatMap((token) => [word(token), " "]);
   const answers = () => e.predictions.flatMap((token, i) => (e.guessed?.[i] ? ["(", word(token), ") "] : [word(token), " "]));
   const own = ownInputs ? element("p", { class: "lead" }, "Your input ", words(e.source ?? e.tokens), "→ ", answers()) : null;
-  return section(
-    "heads",
-    "What the heads do",
-    null,
-    own,
-    lead(),
-    summaries(),
-    explorer(),
-    choices(),
-    valuesNote(),
-    meansNote(),
-    scoresPanel(),
-  );
+  return section("heads", "What the heads do", null, own, lead(), summaries(), explorer(), choices(), mapNotes(), scoresPanel());
 }
 
 // Returns sections behind one line, which opens for a link to one of them.

@@ -5,7 +5,6 @@ function shareText({ effect, interval }) {
   if (!isNumber(effect)) return "not defined";
   return signed(effect) + (interval ? ` (approximate 95 % CI ${signed(interval[0], 2)} to ${signed(interval[1], 2)})` : "");
 }
-
 const measureText = ({ measure }) => (measure === "logit_difference" ? "logit difference" : "log-probability of the clean labels");
 
 // Returns the map of noising the heads of a layer at each position; `full` is the effect that gets the full color.
@@ -22,7 +21,7 @@ function positionMap(heads, full) {
     columnLabels: clean?.length === columns ? clean : positions(columns),
     axes: ["head", "position"],
     full,
-    least: 12, // pixels of a cell, so that every head is named
+    least: 8, // pixels of a cell, so that every head is named
     ends: ["0", shorter(full / 2), shorter(full)],
   };
   const describe = (_, r, c) => [
@@ -42,13 +41,13 @@ function patching() {
   const largest = Math.max(0, ...heads.flatMap((h) => h.noising.positions.map(({ effect }) => effect ?? 0)));
   const layers = [...new Set(heads.map((h) => h.layer))].map((layer) => heads.filter((h) => h.layer === layer));
   const line = (name, tokens, answers) => [name, tokens.join(" "), answers.join(" ")];
-  const pair = clean ? [line("clean", clean, clean_labels), line("corrupted", corrupted, corrupted_labels)] : [];
-  const rows = heads.map((h) => [h.name, shareText(h.noising), shareText(h.denoising)]);
+  const pair = () => [line("clean", clean, clean_labels), line("corrupted", corrupted, corrupted_labels)];
+  const rows = heads.map((h) => [h.name, ...[h.noising, h.denoising].map((x) => changeCell(x.effect, x.interval, signed))]);
   return section(
     "patching",
     "Activation patching",
-    `${inputs}. Noising: the share of the ${measureText(report.patching)} (${report.patching.difference.toPrecision(3)} a pair) that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
-    pair.length ? element("div", { class: "panel" }, plainTable(["input", "tokens", "answers"], pair)) : null,
+    `${inputs}. Noising: the share of the ${measureText(report.patching)} (${report.patching.difference.toPrecision(3)} a pair) that is lost when the clean run gets the head's output on the corrupted input. Denoising: the share that is restored when the corrupted run gets the clean one. Small: approximate 95 % CIs. The maps show noising at one position; the strongest square is ${shorter(largest)}.`,
+    clean ? element("div", { class: "panel" }, plainTable(["input", "tokens", "answers"], pair(), "config")) : null,
     element("div", { class: "panel" }, plainTable(["head", "noising", "denoising"], rows)),
     element("div", { class: "stack" }, ...layers.map((of) => positionMap(of, largest))),
   );
@@ -149,7 +148,12 @@ function edges() {
   const size = ({ effect }) => Math.abs(effect ?? 0);
   const all = [...report.edges.edges].sort((a, b) => size(b) - size(a));
   const rounded = (x) => `${(100 * x).toFixed(1)} %`;
-  const row = (edge) => [`${edge.from} -> ${edge.to}`, shareText(edge), signed(edge.attribution), edge.in_circuit ? "yes" : ""];
+  const row = (edge) => [
+    `${edge.from} -> ${edge.to}`,
+    changeCell(edge.effect, edge.interval, signed),
+    signed(edge.attribution),
+    edge.in_circuit ? "yes" : "",
+  ];
   const rows = all.slice(0, kRows).map(row);
   return section(
     "edges",

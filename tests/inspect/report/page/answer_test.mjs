@@ -1,7 +1,7 @@
 // Tests of what a report begins with. Usage: answer_test.mjs DIRECTORY CHROMIUM
 import assert from "node:assert/strict";
 
-import { chips, closed, finish, kMap, open, test } from "./browser.mjs";
+import { cell, chips, closed, finish, kMap, open, test } from "./browser.mjs";
 
 test("the answer comes first, and what can only be guessed is in parentheses", async () => {
   const page = await open("guessed.html");
@@ -24,6 +24,19 @@ test("the answer comes first, and what can only be guessed is in parentheses", a
     assert.ok(y < 900, `${selector} begins at ${y}`);
   }
   await closed(page);
+});
+
+test("the first screen of a phone has the thumbnails and the map with its query", async () => {
+  for (const name of ["guessed", "pair"]) {
+    const page = await open(`${name}.html`, { viewport: { width: 390, height: 844 } });
+    const [tile, map] = [await page.locator(".tile canvas").first().boundingBox(), await page.locator(kMap).boundingBox()];
+    const query = await cell(page, await page.evaluate(() => state.query), 0);
+    assert.ok(
+      tile.y < map.y && map.y + query.y < 844,
+      `${name}: thumbnails at ${tile.y}, map at ${map.y}, its query at ${map.y + query.y}`,
+    );
+    await closed(page);
+  }
 });
 
 test("the user's own input comes first", async () => {

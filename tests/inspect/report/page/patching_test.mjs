@@ -35,7 +35,7 @@ test("edges are drawn as wide as their effect, and listed", async () => {
   const text = await page.locator("#edges").textContent();
   assert.match(text, /^Edges3 pairs of test sequences\..*Circuit: 1 of 46 edges keep 100\.0 % of it/s);
   const row = await page.locator("#edges tbody tr").first().locator("th, td").allTextContents();
-  assert.deepEqual(row, ["embedding -> 0.0 value", "+0.500 (approximate 95 % CI +0.40 to +0.60)", "0.000", "yes"]);
+  assert.deepEqual(row, ["embedding -> 0.0 value", "+0.500+0.400 to +0.600", "0.000", "yes"]);
   assert.equal(await page.locator("#edges tbody tr").count(), 20);
   await closed(page);
 });
@@ -44,7 +44,7 @@ test("noising is mapped by head and position, with its effect at the pointer", a
   const page = await open("patching.html");
   assert.equal((await sections(page))[0], "patching");
   const row = await page.locator("#patching tbody tr").first().locator("th, td").allTextContents();
-  assert.deepEqual(row, ["1.0", "+0.250 (approximate 95 % CI +0.20 to +0.30)", "+0.250 (approximate 95 % CI +0.20 to +0.30)"]);
+  assert.deepEqual(row, ["1.0", "+0.250+0.200 to +0.300", "+0.250+0.200 to +0.300"]);
   assert.match(await page.locator("#patching .about").textContent(), /^2 pairs .* the strongest square is 0\.125\.$/);
   const map = page.locator("#patching .map");
   const tip = map.locator(".tip");
@@ -73,11 +73,15 @@ test("both fit every width, light and dark", async () => {
   for (const name of ["edges", "patching"])
     for (const colorScheme of ["light", "dark"]) {
       const page = await open(`${name}.html`, { colorScheme });
-      for (const width of [420, 800, 1280]) {
+      for (const width of [390, 820, 1280]) {
         await page.setViewportSize({ width, height: 900 });
         await drawn(page);
         const fits = await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
         assert.ok(fits, `${name} at ${width} is too wide`);
+        const cut = await page
+          .locator("#patching .scroll")
+          .evaluateAll((all) => all.filter((card) => card.scrollWidth > card.clientWidth).length);
+        assert.equal(cut, 0, `${name} at ${width}: a card of patching is cut`);
       }
       await page.screenshot({ path: join(directory, `${name}_${colorScheme}.png`) });
       await closed(page);
