@@ -10,7 +10,7 @@ import pathlib
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _server
+from . import _server, safetensors_file as files
 from ._arguments import Path, Texts
 from ._attribution import Attribution, attribute
 
@@ -125,7 +125,7 @@ class Model(contextlib.AbstractContextManager["Model"]):
         global np
         np = _server.needed("numpy", "arrays")
         self._server = _server.Server(arguments)
-        self._tensors: Dict[str, Any] = {}  # of the file of weights, once they were read
+        self._tensors: Dict[int, Dict[str, Any]] = {}  # of the file of weights as it was written then
 
     def __call__(self, x: Any, *, replace: Any = None) -> Any:
         """The logits (B, T, V), or (B, V) of a model with one output for each sequence."""
@@ -181,15 +181,13 @@ class Model(contextlib.AbstractContextManager["Model"]):
     def save(self, file: Path, names: Texts, x: Any, targets: Any = None, *, replace: Any = None) -> pathlib.Path:
         """Writes the arrays of sites, with ids, lengths and labels, as a safetensors file whose metadata have the vocabulary;
         a file that is there is replaced once all of it is written."""
-        from .safetensors_file import write
-
         path, batch = pathlib.Path(file), self._batch(x) if targets is None else self._labelled(x, targets)
         arrays = {name: array.astype("<i8") for name, array in batch._arrays(batch.labels is not None).items()}
         arrays.setdefault("lengths", np.full(len(batch), arrays["ids"].shape[1], "<i8"))
         arrays.update(self.run_with_cache(batch, names, replace=replace)[1])
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             part = pathlib.Path(folder) / path.name
-            write(part, arrays, {"vocabulary": json.dumps(self.vocabulary), "weights": str(self.description["weights"])})
+            files.write(part, arrays, {"vocabulary": json.dumps(self.vocabulary), "weights": str(self.description["weights"])})
             os.replace(part, path)
         return path
 
@@ -239,16 +237,16 @@ class Model(contextlib.AbstractContextManager["Model"]):
         return np.stack(out)
 
     def _weight(self, name: str) -> Any:
-        from .safetensors_file import read
-
-        path = self.description["weights"]
+        path, written = self.description["weights"], self.description["written"]
         if path is None:
             raise ValueError("weights before training are in no file")
-        if not self._tensors:
-            self._tensors = {name: x.astype(np.promote_types(x.dtype, "f4")) for name, x in read(path)[0].items()}
-        if name not in self._tensors:
+        if written not in self._tensors:
+            if os.stat(path).st_mtime_ns != written:
+                raise ValueError(f"{path}: was written again; close() this model, so that it reads the new weights")
+            self._tensors[written] = {key: x.astype(np.promote_types(x.dtype, "f4")) for key, x in files.read(path)[0].items()}
+        if name not in self._tensors[written]:
             raise ValueError(f"{path}: has no {name}, which this needs; run.weights has what there is")
-        return self._tensors[name]
+        return self._tensors[written][name]
 
     def _vector(self, name: str) -> Any:
         """A vector in double precision, None if the model has none of that name."""

@@ -20,15 +20,16 @@ class Probe(NamedTuple):
 
 
 def probe(X: Any, y: Any, *, test: float = 0.3, ridge: float = 1e-3, seed: int = 0) -> Probe:
-    """Ridge regression from activations X (N, C) or (B, T, C) to labels y (N) or (B, T): classes, or numbers if these are
-    floats. The share `test` of the sequences is held out, whole; what is not finite or has label -1 does not count."""
+    """Ridge regression from activations X (N, C) or (B, T, C) to labels y (N) or (B, T): classes, or numbers if floats. The
+    share `test` of the different sequences is held out, whole; what is not finite or has label -1 does not count."""
     np = needed("numpy", "arrays")
     X, y = np.asarray(X, "f8"), np.asarray(y)
     if X.shape[:-1] != y.shape or X.ndim not in (2, 3):
         raise ValueError(f"probe: X must be (N, C) or (B, T, C), and y (N) or (B, T), not {X.shape} and {y.shape}")
     numbers = y.dtype.kind == "f"
     counts = np.isfinite(X).all(-1) & (np.isfinite(y) if numbers else y.astype(object) != -1)
-    sequences, labels, rows = np.nonzero(counts)[0], y[counts], X[counts]
+    equal = np.unique(np.nan_to_num(X.reshape(len(X), -1)), axis=0, return_inverse=True)[1].ravel()
+    sequences, labels, rows = equal[np.nonzero(counts)[0]], y[counts], X[counts]
     draw, classes, present = np.random.default_rng(seed), np.unique(labels), np.unique(sequences)
     held = np.isin(sequences, draw.permutation(present)[:round(test * len(present))])
     if len(classes) < 2 or held.all() or not held.any():

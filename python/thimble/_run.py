@@ -14,6 +14,7 @@ from ._arguments import Checkpoint, Head as HeadName, Overrides, Path, Texts
 from ._heads import Attention, Head, Heads, attention
 from ._model import Model
 from ._server import needed
+from .safetensors_file import read
 
 _SPLITS = ("test", "validation", "train")
 
@@ -67,15 +68,15 @@ class Run:
 
     @property
     def result(self) -> Dict[str, Any]:
-        """The results of training: steps, loss and accuracy of each split, {} while it is not over; of another checkpoint
-        than that of the result what was measured at its step."""
-        summary = self._summary()
-        if self.checkpoint not in (None, summary.get("result", "final")):
-            file = self._files().get(self.checkpoint)  # type: ignore[arg-type]
-            step = _step(file) if file else None
-            rows = {row["split"]: row for row in _rows(self.directory / "metrics.jsonl") if row.get("step") == step}
-            return {"steps": step, **{split: rows[split] for split in _SPLITS if split in rows}} if file else {}
-        return summary
+        """What training measured: steps, loss and accuracy by split, {} while it goes on; of a checkpoint, that of its step."""
+        summary, name = self._summary(), self.checkpoint
+        if name is None or name == "final" == summary.get("result", "final"):
+            return summary
+        file, of = self._files().get(name), summary.get(name) or {}  # type: ignore[arg-type]
+        step = _step(file) if file else None
+        rows = {row["split"]: row for row in _rows(self.directory / "metrics.jsonl") if row.get("step") == step}
+        rows.update(of if of.get("step") == step else {})
+        return {"steps": step, **{split: rows[split] for split in _SPLITS if split in rows}} if file else {}
 
     def _summary(self) -> Dict[str, Any]:
         path = self.directory / "summary.json"
@@ -91,11 +92,7 @@ class Run:
 
     @property
     def weights(self) -> Dict[str, Any]:
-        """The parameters as NumPy arrays (which this needs), by PyTorch's names and in its shapes: weights are (out, in). As
-        they stand in the file, of which other calls compare the checksum. Raises ValueError where it cannot be read."""
-        needed("numpy", "arrays")
-        from .safetensors_file import read
-
+        """The parameters in the file as NumPy arrays (which this needs), by PyTorch's names, in its shapes: (out, in)."""
         return {name: x for name, x in read(self.path)[0].items() if not name.startswith("optimizer.")}
 
     def torch(self) -> Any:

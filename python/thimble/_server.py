@@ -153,6 +153,8 @@ class Server:
     def _open(self) -> _Process:
         process = _Process(self.arguments)
         self._description = self._exchange(process, {"do": "describe"}, {})[0]
+        path = self._description["weights"]
+        self._description["written"] = path and os.stat(path).st_mtime_ns
         self._process = process
         _program.warn(process.lines())
         return process

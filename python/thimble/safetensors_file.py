@@ -4,7 +4,7 @@ import json
 import pathlib
 import struct
 
-import numpy
+from ._server import needed
 
 TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
 READ = {**TYPES, "BF16": "<u2"}  # the upper half of F32
@@ -28,6 +28,7 @@ def write(path, arrays, metadata=None):
 
 def read(path):
     """Returns the arrays and the metadata of a file. Raises ValueError when it is none of these."""
+    numpy = needed("numpy", "arrays")
     content, arrays = pathlib.Path(path).read_bytes(), {}
     try:
         start = 8 + struct.unpack_from("<Q", content)[0]

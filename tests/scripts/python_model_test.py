@@ -336,5 +336,21 @@ def test_without_numpy():
     assert out == "arrays need numpy; install it: pip install numpy\n"
 
 
+def test_weights_that_are_written_again_are_not_mixed(folder):
+    run = thimble.train("reverse", {"train.steps": 5, "train.schedule.warmup": 0, "data.train": 200, "model.heads": 2}, out="again")
+    model, early = run.model(), run.model()
+    model(["1 2 3"]), early(["1 2 3"])
+    before = early.W_Q
+    run.resume({"train.steps": run.result["steps"] + 1})
+    assert (early.W_Q == before).all()  # both of its process
+    with pytest.raises(ValueError, match=r"final.safetensors: was written again; close\(\) this model, so that it reads the new"):
+        model.W_Q
+    for each in (model, early):
+        each.close()
+        each(["1 2 3"])
+        assert (each.W_Q != before).any()
+        each.close()
+
+
 if __name__ == "__main__":
     run_tests(__file__)

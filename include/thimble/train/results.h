@@ -34,8 +34,10 @@ struct EvalResult {
   double accuracy = 0;                     // share of labeled positions predicted correctly
   double sequence_accuracy = 0;            // share of sequences with every labeled position correct
   std::int64_t sequences = 0, labels = 0;  // labels: labeled positions
-  // Standard errors from the spread between sequences; none for fewer than two.
+  // Standard errors from the spread between sequences, of which those of data files with equal inputs are one draw
+  // together; none for fewer than two draws.
   std::optional<double> loss_error{}, accuracy_error{};
+  std::int64_t distinct = 0;  // draws
   // The lowest possible loss, if the loss is below it by more than 4 standard errors on at least
   // kEnoughSequences that are drawn apart from those of training: labels must have leaked into the input.
   std::optional<double> leak{};
@@ -53,10 +55,12 @@ struct EvalResult {
   static constexpr std::int64_t kEnoughSequences = 30;  // whose spread is known well enough to warn of a leak
   static constexpr double kInterval =
       1.959964;  // half-width of a 95 % confidence interval, in standard errors
-  // Returns whether the 95 % confidence interval of the accuracy includes chance or lies below it; false
-  // where there is no interval.
+  // Returns half of the 95 % confidence interval of the accuracy, which must have a standard error; where all answers are
+  // wrong or all are right, what Clopper and Pearson's interval of as many draws reaches.
+  double accuracy_margin() const;
+  // Returns whether that interval includes chance or lies below it; false where there is no interval.
   bool no_better_than_chance() const {
-    return chance && accuracy_error && accuracy - kInterval * *accuracy_error <= *chance;
+    return chance && accuracy_error && accuracy - accuracy_margin() <= *chance;
   }
 };
 

@@ -223,9 +223,9 @@ void warn_of_chance(const std::string& name, const EvalResult& report) {
                 name, report.loss, report.references->five_gram),
             80));
   if (!report.no_better_than_chance()) return;
-  const double error = EvalResult::kInterval * *report.accuracy_error;
+  const double error = report.accuracy_margin();
   const std::string text = fmt::format(
-      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), the best constant prediction {:.2f} %; try another train.optimizer.lr or more train.steps",
+      "thimble: no better than chance: {} tokens {:.2f} % (95 % CI {:.2f}–{:.2f} %), chance {:.2f} %; try another train.optimizer.lr or more train.steps",
       name, 100 * report.accuracy, 100 * std::max(0.0, report.accuracy - error),
       100 * std::min(1.0, report.accuracy + error), 100 * *report.chance);
   print_err("{}", wrapped(own_text(text), 80));

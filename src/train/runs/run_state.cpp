@@ -56,6 +56,7 @@ RunState run_state(const Json& json) {
   from.at("sequence_accuracy").get_to(to.sequence_accuracy);
   from.at("sequences").get_to(to.sequences);
   to.labels = count(from, "labels");
+  to.distinct = from.value("distinct", to.sequences);
   to.loss_error = number(from, "loss_error");
   to.accuracy_error = number(from, "accuracy_error");
   to.chance = number(from, "chance");

@@ -5,6 +5,44 @@
 
 namespace thimble {
 
+void DrawSums::add_products(const Draw& a, const Draw& b, double times) {
+  correct_squared += times * a.correct * b.correct;
+  correct_labeled += times / 2 * (a.correct * b.labeled + a.labeled * b.correct);
+  labeled_squared += times * a.labeled * b.labeled;
+  loss_squared += times * a.loss * b.loss;
+  loss_labeled += times / 2 * (a.loss * b.labeled + a.labeled * b.loss);
+}
+
+void DrawSums::add_draw(const Draw& draw) {
+  DrawSums one{.draws = 1, .first = draw, .last = draw};
+  one.add_products(draw, draw, 1);
+  add(one);
+}
+
+void DrawSums::add(const DrawSums& next) {
+  if (next.draws == 0) return;
+  if (draws == 0) {
+    *this = next;
+    return;
+  }
+  correct_squared += next.correct_squared;
+  correct_labeled += next.correct_labeled;
+  labeled_squared += next.labeled_squared;
+  loss_squared += next.loss_squared;
+  loss_labeled += next.loss_labeled;
+  draws += next.draws;
+  Draw end = next.last;
+  if (last.input == next.first.input) {
+    add_products(last, next.first, 2);
+    const Draw both{last.input, last.labeled + next.first.labeled, last.correct + next.first.correct,
+                    last.loss + next.first.loss};
+    --draws;
+    if (next.draws == 1) end = both;
+    if (draws == next.draws) first = both;
+  }
+  last = end;
+}
+
 void EvalSums::add(const EvalSums& other) {
   loss += other.loss;
   labeled += other.labeled;
@@ -12,38 +50,18 @@ void EvalSums::add(const EvalSums& other) {
   correct_sequences += other.correct_sequences;
   exact_matches += other.exact_matches;
   usual += other.usual;
-  correct_squared += other.correct_squared;
-  correct_labeled += other.correct_labeled;
-  labeled_squared += other.labeled_squared;
-  loss_squared += other.loss_squared;
-  loss_labeled += other.loss_labeled;
-}
-
-void EvalSums::add_sequence(std::int64_t its_labeled, std::int64_t its_correct) {
-  labeled += its_labeled;
-  correct += its_correct;
-  correct_sequences += its_correct == its_labeled;
-  correct_squared += its_correct * its_correct;
-  correct_labeled += its_correct * its_labeled;
-  labeled_squared += its_labeled * its_labeled;
-}
-
-void EvalSums::add_spread(const SequenceResult& sequence) {
-  loss_squared += sequence.loss * sequence.loss;
-  loss_labeled += sequence.loss * static_cast<double>(sequence.labeled);
+  spread.add(other.spread);
 }
 
 namespace {
 
 // Returns the standard error of the ratio `sum` / labels by the ratio estimator of survey sampling, from the
-// spread between sequences: `squared` and `labeled` are sums over them of their part of `sum`, squared and
-// times their labels. Fewer than two sequences have no spread.
-std::optional<double> ratio_error(const EvalSums& sums, std::int64_t sequences, double sum, double squared,
-                                  double labeled) {
-  if (sequences < 2) return std::nullopt;
-  const double n = static_cast<double>(sequences), mean = sum / sums.labels();
-  const double squares =
-      squared - 2 * mean * labeled + mean * mean * static_cast<double>(sums.labeled_squared);
+// spread between draws: `squared` and `labeled` are sums over them of their part of `sum`, squared and
+// times their labels. Fewer than two draws have no spread.
+std::optional<double> ratio_error(const EvalSums& sums, double sum, double squared, double labeled) {
+  if (sums.spread.draws < 2) return std::nullopt;
+  const double n = static_cast<double>(sums.spread.draws), mean = sum / sums.labels();
+  const double squares = squared - 2 * mean * labeled + mean * mean * sums.spread.labeled_squared;
   return std::sqrt(std::max(0.0, squares) * n / (n - 1)) / sums.labels();
 }
 
@@ -58,10 +76,11 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences) {
   result.sequence_accuracy = static_cast<double>(sums.correct_sequences) / static_cast<double>(sequences);
   result.sequences = sequences;
   result.labels = sums.labeled;
-  result.loss_error = ratio_error(sums, sequences, sums.loss, sums.loss_squared, sums.loss_labeled);
+  const DrawSums& spread = sums.spread;
+  result.distinct = spread.draws;
+  result.loss_error = ratio_error(sums, sums.loss, spread.loss_squared, spread.loss_labeled);
   result.accuracy_error =
-      ratio_error(sums, sequences, static_cast<double>(sums.correct),
-                  static_cast<double>(sums.correct_squared), static_cast<double>(sums.correct_labeled));
+      ratio_error(sums, static_cast<double>(sums.correct), spread.correct_squared, spread.correct_labeled);
   return result;
 }
 

@@ -13,28 +13,39 @@
 
 namespace thimble {
 
+// Sums of squares and products over draws of the data, for standard errors. Sequences of data files that follow each other
+// and have equal inputs are one draw: files have them side by side.
+struct DrawSums {
+  struct Draw {
+    std::uint64_t input = 0;
+    double labeled = 0, correct = 0, loss = 0;
+  };
+  std::int64_t draws = 0;
+  double correct_squared = 0, correct_labeled = 0, labeled_squared = 0, loss_squared = 0, loss_labeled = 0;
+  Draw first{}, last{};
+
+  void add_draw(const Draw&);
+  void add(const DrawSums& next);  // of the sequences that follow
+
+ private:
+  void add_products(const Draw& a, const Draw& b, double times);
+};
+
 // Sums over sequences.
 struct EvalSums {
   double loss = 0;  // cross entropy, nats
   std::int64_t labeled = 0, correct = 0, correct_sequences = 0;
   std::int64_t exact_matches = 0;  // sequences whose whole target greedy decoding generates
   std::int64_t usual = 0;          // labels equal to the usual answer
-  // Squares and products of the correct and labeled positions of a sequence, and of its loss.
-  std::int64_t correct_squared = 0, correct_labeled = 0, labeled_squared = 0;
-  double loss_squared = 0, loss_labeled = 0;
+  DrawSums spread{};               // of evaluations
 
   void add(const EvalSums& other);
-  // Adds the counts of a sequence; losses are added separately.
-  void add_sequence(std::int64_t its_labeled, std::int64_t its_correct);
-  // Adds the products of a sequence's loss, which the standard error of the loss is computed from.
-  void add_spread(const SequenceResult&);
   double labels() const {
     return static_cast<double>(labeled > 0 ? labeled : 1);
   }  // at least 1, as a divisor
 };
 
-// Returns the means over `sequences`, summed in chunks, with their standard errors, which require
-// add_spread() of every sequence.
+// Returns the means over `sequences`, summed in chunks, with their standard errors.
 EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 
 // Returns the most frequent label of the training sequences, if Task::chance does not apply: for data files,

@@ -8,6 +8,7 @@
 #include "thimble/engine/error.h"
 #include "thimble/engine/make_model.h"
 #include "train/files/checkpoint.h"
+#include "train/files/hash.h"
 #include "train/step/micro_batch.h"
 
 namespace thimble {
@@ -76,6 +77,14 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
   if (!std::isfinite(sums.loss))
     require_finite(tape, config_.model,
                    fmt::format("the loss on the {} split is {}", split_name(split), std::abs(sums.loss)));
+  const bool merges = dataset_.task().open != nullptr;
+  for (std::int64_t i = 0; i < chunk.batch.sequences; ++i) {
+    const SequenceResult& r = per_sequence[static_cast<std::size_t>(i)];
+    const auto input = std::as_bytes(chunk.batch.input_of(i));
+    const std::uint64_t number = merges ? hash_of({reinterpret_cast<const char*>(input.data()), input.size()})
+                                        : static_cast<std::uint64_t>(chunk.first + i);
+    sums.spread.add_draw({number, static_cast<double>(r.labeled), static_cast<double>(r.correct), r.loss});
+  }
   if (!predictions.empty()) predict(split, chunk, z.value(), predictions);
   if (tape.mode() == Tape::Mode::training) tape.backward(loss);
   if (hooks != nullptr) hooks->end();

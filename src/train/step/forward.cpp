@@ -52,14 +52,15 @@ Var add_loss(Var logits, const Batch& batch, Real label_smoothing, EvalSums& sum
                                                                 .subspan(static_cast<std::size_t>(first),
                                                                          static_cast<std::size_t>(count));
     const std::int64_t correct = kernels::count_correct(z.row_block(first, count), countable);
-    sums.add_sequence(count, correct);
+    sums.labeled += count;
+    sums.correct += correct;
+    sums.correct_sequences += correct == count;
     if (per_sequence.empty()) continue;
     SequenceResult& result = per_sequence[static_cast<std::size_t>(sequence)];
     result = {.loss = kernels::cross_entropy_forward(dlogits.row_block(0, count), z.row_block(first, count),
                                                      labels, 0, 1),
               .labeled = count,
               .correct = correct};
-    sums.add_spread(result);
     if (!batch.knowable_labels.empty()) {
       const auto knowable = std::span(batch.knowable_labels)
                                 .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));

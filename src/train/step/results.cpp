@@ -14,6 +14,12 @@ std::string_view stopped_name(Stopped stopped) {
   return kNames[static_cast<std::size_t>(stopped)];
 }
 
+double EvalResult::accuracy_margin() const {
+  constexpr double kTail = 0.025;
+  if (*accuracy_error > 0) return kInterval * *accuracy_error;
+  return 1 - portable::exp(portable::log(kTail) / static_cast<double>(distinct > 0 ? distinct : sequences));
+}
+
 Json to_json(const StepReport& r) {
   return {{"step", r.step},
           {"loss", r.loss},
@@ -33,6 +39,7 @@ Json to_json(const EvalResult& r) {
             {"labels", r.labels},
             {"loss_error", or_null(r.loss_error)},
             {"accuracy_error", or_null(r.accuracy_error)}};
+  if (r.distinct < r.sequences) json["distinct"] = r.distinct;
   if (r.chance) {
     json["chance"] = *r.chance;
     json["no_better_than_chance"] = r.accuracy_error ? Json(r.no_better_than_chance()) : Json();

@@ -42,8 +42,10 @@ TEST_CASE("standard errors are those of a ratio, from the spread between sequenc
     const auto x = static_cast<double>(n);
     all.push_back({.loss = std::abs(std::sin(x)) * x, .labeled = labeled, .correct = correct});
     chunks.back().loss += all.back().loss;
-    chunks.back().add_sequence(labeled, correct);
-    chunks.back().add_spread(all.back());
+    chunks.back().labeled += labeled;
+    chunks.back().correct += correct;
+    chunks.back().spread.add_draw({static_cast<std::uint64_t>(n), static_cast<double>(labeled),
+                                   static_cast<double>(correct), all.back().loss});
     const EvalResult result = mean_of(chunks, n);
     const auto error_of = [&](const auto& part) {
       double sum = 0, labels = 0, squares = 0;
@@ -68,6 +70,41 @@ TEST_CASE("standard errors are those of a ratio, from the spread between sequenc
     CHECK_THAT(*result.loss_error, WithinRel(loss_error, 1e-9));
     CHECK_THAT(*result.accuracy_error, WithinRel(accuracy_error, 1e-9));
   }
+}
+
+TEST_CASE("sequences of one input that follow each other are one draw", "[train]") {
+  // 1 to 6 copies of an input, in chunks of 4 and as one sequence each.
+  std::vector<EvalSums> chunks(1), merged;
+  for (std::uint64_t input = 0; input < 9; ++input) {
+    EvalSums& all = merged.emplace_back();
+    DrawSums::Draw sum{.input = input};
+    for (std::uint64_t copy = 0; copy <= input * input % 6; ++copy) {
+      const double correct = static_cast<double>((input + copy) % 3 == 0),
+                   loss = std::sin(1.0 + 7.0 * copy + input);
+      if (chunks.back().labeled == 8) chunks.emplace_back();
+      for (EvalSums* to : {&chunks.back(), &all}) {
+        to->labeled += 2;
+        to->correct += static_cast<std::int64_t>(correct);
+        to->loss += loss;
+      }
+      chunks.back().spread.add_draw({input, 2, correct, loss});
+      sum = {input, sum.labeled + 2, sum.correct + correct, sum.loss + loss};
+    }
+    all.spread.add_draw(sum);
+  }
+  const EvalResult actual = mean_of(chunks, 30), expected = mean_of(merged, 30);
+  CHECK(actual.distinct == 9);
+  CHECK_THAT(*actual.loss_error, WithinRel(*expected.loss_error, 1e-12));
+  CHECK_THAT(*actual.accuracy_error, WithinRel(*expected.accuracy_error, 1e-12));
+}
+
+TEST_CASE("an interval of right answers alone is that of as many draws", "[train]") {
+  EvalResult all{.accuracy = 1, .sequences = 10, .accuracy_error = 0.0, .distinct = 10};
+  CHECK_THAT(all.accuracy_margin(), WithinAbs(0.3085, 1e-4));  // Clopper and Pearson, 10 of 10
+  all.distinct = 2;
+  CHECK_THAT(all.accuracy_margin(), WithinAbs(1 - std::sqrt(0.025), 1e-12));
+  all.accuracy_error = 0.01;
+  CHECK_THAT(all.accuracy_margin(), WithinAbs(0.0196, 1e-4));
 }
 
 TEST_CASE("an evaluation states the labels and the errors of its own sequences", "[train]") {

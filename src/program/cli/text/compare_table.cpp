@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "inspect/effects/head_names.h"
 #include "program/cli/text/result_columns.h"
@@ -55,9 +56,14 @@ std::string results_text(const Comparison& comparison, std::size_t width) {
       table.add(title, cells);
       if (!is_range) break;
     }
-    if (const ComparedResult* step = find(comparison, "/result_step"); step && step->runs[i].count > 0)
-      table.add_text(fmt::format("  results of step {:.0f}, the best{}", step->runs[i].median,
-                                 is_range ? "" : "; the train loss is of the last"));
+    if (const ComparedResult* step = find(comparison, "/result_step"); step && step->runs[i].count > 0) {
+      const auto& [count, low, high] = std::tie(step->runs[i].count, step->runs[i].min, step->runs[i].max);
+      table.add_text(
+          fmt::format("  results of step{}, the best{}{}",
+                      low < high ? fmt::format("s {:.0f} to {:.0f}", low, high) : fmt::format(" {:.0f}", low),
+                      count < std::ssize(run.directories) ? fmt::format(" of {} runs", count) : "",
+                      is_range ? "" : "; the train loss is of the last"));
+    }
     if (run.failed > 0)
       table.add_text(fmt::format("  {} of {} runs without a result", run.failed,
                                  run.failed + std::ssize(run.directories)));
