@@ -32,15 +32,32 @@ const AttentionLayer& layer_of(const std::vector<AttentionLayer>& layers, HeadId
   return layers[static_cast<std::size_t>(id.layer)];
 }
 
-// Returns the summed overlap of the weights of a sequence (queries, keys), and the number of queries.
-std::pair<double, double> overlap(std::span<const double> a, const AttentionLayer& in_a,
-                                  std::span<const double> b, const AttentionLayer& in_b, std::int64_t queries,
-                                  std::int64_t keys) {
+// A head on a sequence.
+struct HeadOn {
+  const ModelConfig& model;
+  const AttentionLayer& layer;
+  const ForwardTrace& trace;
+  std::span<const double> weights;  // (queries, keys)
+
+  // Returns whether what the head adds at a query can reach the loss, as ScoreTargets has it.
+  bool counts(std::int64_t query) const {
+    const OutputConfig& output = model.output;
+    if (layer.block != attention_layers(model).back().block || trace.targets.empty()) return true;
+    if (output.per == OutputPer::sequence)
+      return output.pooling == Pooling::mean ||
+             query == (output.pooling == Pooling::first ? 0 : std::ssize(trace.tokens) - 1);
+    return trace.targets[static_cast<std::size_t>(query)] != kIgnore;
+  }
+};
+
+// Returns the summed overlap of two heads on a sequence, and the number of queries that count for both.
+std::pair<double, double> overlap(const HeadOn& a, const HeadOn& b) {
+  const std::int64_t keys = a.trace.keys(a.layer);
   double sum = 0, count = 0;
-  for (std::int64_t q = 0; q < queries; ++q) {
-    const std::int64_t visible = in_a.causal || in_b.causal ? q + 1 : keys;
-    if (visible < 2) continue;
-    const double *row_a = a.data() + q * keys, *row_b = b.data() + q * keys;
+  for (std::int64_t q = 0; q < a.trace.queries(a.layer); ++q) {
+    const std::int64_t visible = a.layer.causal || b.layer.causal ? q + 1 : keys;
+    if (visible < 2 || !a.counts(q) || !b.counts(q)) continue;
+    const double *row_a = a.weights.data() + q * keys, *row_b = b.weights.data() + q * keys;
     for (std::int64_t k = 0; k < keys; ++k) sum += std::min(row_a[k], row_b[k]);
     ++count;
   }
@@ -163,9 +180,9 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
         for (std::size_t s = 0; s < a.size(); ++s) {
           const std::int64_t partner = shift ? previous[s] : static_cast<std::int64_t>(s);
           if (partner < 0) continue;
-          const auto [shared, queries] = overlap(a[s].weights(first, head), layer,
-                                                 b[static_cast<std::size_t>(partner)].weights(second, other),
-                                                 other_layer, a[s].queries(layer), a[s].keys(layer));
+          const ForwardTrace& with = b[static_cast<std::size_t>(partner)];
+          const auto [shared, queries] = overlap({first, layer, a[s], a[s].weights(first, head)},
+                                                 {second, other_layer, with, with.weights(second, other)});
           sum += shared;
           count += queries;
         }

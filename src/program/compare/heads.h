@@ -3,7 +3,7 @@
 // The overlap of two heads is the attention that they share: 1 - the total-variation distance of their
 // weights, sum over keys of min(a, b), averaged over the queries of the same sequences. 1: the same attention;
 // 0: never a common key. Queries for which one of the heads has fewer than two visible keys do not count,
-// since all attention is on one key there.
+// since all attention is on one key there, nor those whose outputs cannot reach the loss (scores.h).
 //
 // Heads are matched one to one, such that the sum of overlaps is the largest, heads of any layer with each
 // other; in encoder-decoders only encoder with encoder, decoder with decoder and cross with cross.

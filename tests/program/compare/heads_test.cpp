@@ -57,6 +57,28 @@ TEST_CASE("the overlap is the attention that two heads share", "[compare]") {
   CHECK(overlaps(two, b, model_of(1, Mask::causal), a).values(0, 0) == 0.75);
 }
 
+TEST_CASE("an overlap in the last block is of the queries that have a label", "[compare]") {
+  ModelConfig model = model_of(1);
+  Attention a{trace_of(2, {1, 0, 0.25, 0.75})}, b{trace_of(2, {0, 1, 0.25, 0.75})};
+  a[0].targets = b[0].targets = {kIgnore, 3};
+  CHECK(overlaps(model, a, model, b).values(0, 0) == 1);
+  model.output.per = OutputPer::sequence;
+  model.output.pooling = Pooling::last;
+  CHECK(overlaps(model, a, model, b).values(0, 0) == 1);
+  model.output.pooling = Pooling::first;
+  CHECK(overlaps(model, a, model, b).values(0, 0) == 0);
+  model.output.pooling = Pooling::mean;
+  CHECK(overlaps(model, a, model, b).queries(0, 0) == 2);
+  model.layers = 2;  // what the first block adds is read at other positions
+  model.output.pooling = Pooling::last;
+  for (Attention* both : {&a, &b}) {
+    const std::vector<double> first = (*both)[0].attention;
+    (*both)[0].attention.insert((*both)[0].attention.end(), first.begin(), first.end());
+  }
+  CHECK(overlaps(model, a, model, b).queries(0, 0) == 2);
+  CHECK(overlaps(model, a, model, b).queries(1, 1) == 1);
+}
+
 TEST_CASE("a shifted overlap compares different sequences of the same length", "[compare]") {
   const ModelConfig model = model_of(1);
   const Attention traces{trace_of(2, {1, 0, 1, 0}), trace_of(3, std::vector<double>(9, 1.0 / 3)),
