@@ -46,9 +46,10 @@ HWY_INLINE void each_weights(const AttentionInputs& x, Real* memory, const Scrat
       if (computes) {
         weights_of(p, block(x.q, b, s.queries, h, s.heads).row_block(r.first, r.rows), memory, b, h, s,
                    r.mask);
-        for (std::int64_t i = 0; a.key && i < r.rows; ++i)
+        const bool whole = r.keys == s.keys;  // rows follow each other
+        for (std::int64_t i = 0; a.key && i < (whole ? 1 : r.rows); ++i)
           sample_dropout_factors(factor.row(i), a.dropout, *a.key, b, (h * s.queries + r.first + i) * s.keys,
-                                 r.keys);
+                                 (whole ? r.rows : 1) * r.keys);
       }
       f(b, h, r, p, factor);
     });
