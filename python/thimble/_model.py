@@ -243,7 +243,8 @@ class Model(contextlib.AbstractContextManager["Model"]):
         if written not in self._tensors:
             if os.stat(path).st_mtime_ns != written:
                 raise ValueError(f"{path}: was written again; close() this model, so that it reads the new weights")
-            self._tensors[written] = {key: x.astype(np.promote_types(x.dtype, "f4")) for key, x in files.read(path)[0].items()}
+            tensors = files.read(path)[0]
+            self._tensors = {written: {key: x.astype(np.promote_types(x.dtype, "f4")) for key, x in tensors.items()}}
         if name not in self._tensors[written]:
             raise ValueError(f"{path}: has no {name}, which this needs; run.weights has what there is")
         return self._tensors[written][name]

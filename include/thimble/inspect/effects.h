@@ -31,17 +31,17 @@ struct Effect {
   Interval interval;                       // of the loss; approximate, see MeanChange
   BoundedChange accuracy, capped_loss;     // the loss of a position counts up to EffectScale::chance_loss
   std::int64_t sequences = 0, labels = 0;  // that the changes are means over
-  std::int64_t distinct = 0;               // inputs of these, each of which is one draw of the data
+  std::int64_t distinct = 0;               // draws of the data that the sequences are, as EvalResult has them
   // The change of the accuracy among answers that can be known, and how many these are; 0: the task does not state them.
   double knowable_change = 0;
   std::int64_t knowable = 0;
 };
 
-// What bounds the change of an answer: the most that its loss counts, and the most answers to an input.
+// What bounds the change of an answer: the most that its loss counts, and the most answers of a draw.
 struct AnswerBounds {
   double loss_cap = 1, most_labels = 1;
-  // The number of each sequence's input, of data files with equal inputs, which are one draw together; empty: all differ.
-  std::vector<std::int64_t> inputs{};
+  // By sequence, the draw of the data that it is or, as others in a row with the same input, is part of; empty: all differ.
+  std::vector<std::int64_t> draws{};
 };
 
 // Michel, Levy and Neubig, "Are sixteen heads really better than one?", NeurIPS 2019, equation 2:

@@ -34,10 +34,10 @@ struct EvalResult {
   double accuracy = 0;                     // share of labeled positions predicted correctly
   double sequence_accuracy = 0;            // share of sequences with every labeled position correct
   std::int64_t sequences = 0, labels = 0;  // labels: labeled positions
-  // Standard errors from the spread between sequences, of which those of data files with equal inputs are one draw
+  // Standard errors from the spread between draws of the data, of which sequences of data files with equal inputs are one
   // together; none for fewer than two draws.
   std::optional<double> loss_error{}, accuracy_error{};
-  std::int64_t distinct = 0;  // draws
+  std::int64_t distinct = 0;  // how many draws the sequences are
   // The lowest possible loss, if the loss is below it by more than 4 standard errors on at least
   // kEnoughSequences that are drawn apart from those of training: labels must have leaked into the input.
   std::optional<double> leak{};

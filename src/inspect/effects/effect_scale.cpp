@@ -92,7 +92,7 @@ AnswerBounds bound_answers(Evaluator& evaluator) {
   evaluator.cap_loss(entropy);
   AnswerBounds bounds{entropy, static_cast<double>(evaluator.most_labels())};
   if (const EqualInputs& equal = evaluator.equal_inputs(); equal.labels.size() < equal.of.size())
-    bounds.inputs = equal.of;
+    bounds.draws = equal.of;
   return bounds;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "inspect/effects/head_names.h"
@@ -22,15 +21,13 @@ double loss_of(const EvalResult& result, double SequenceResult::*of) {
 
 namespace {
 
-// Returns the sums over the sequences of each input.
-std::vector<double> by_input(const std::vector<double>& values, const AnswerBounds& bounds) {
-  if (bounds.inputs.empty()) return values;
+// Returns the sums over the sequences of each draw.
+std::vector<double> by_draw(const std::vector<double>& values, const AnswerBounds& bounds) {
+  if (bounds.draws.empty()) return values;
   std::vector<double> sums;
-  std::map<std::int64_t, std::size_t> places;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t place = places.try_emplace(bounds.inputs[i], sums.size()).first->second;
-    if (place == sums.size()) sums.push_back(0);
-    sums[place] += values[i];
+    if (i == 0 || bounds.draws[i] != bounds.draws[i - 1]) sums.push_back(0);
+    sums.back() += values[i];
   }
   return sums;
 }
@@ -45,9 +42,9 @@ BoundedChanges bounded_changes(std::span<const SequenceResult> before, std::span
     capped.push_back(after[i].capped_loss - before[i].capped_loss);
     labels.push_back(static_cast<double>(before[i].labeled));
   }
-  labels = by_input(labels, bounds);
-  return {{by_input(corrects, bounds), labels, bounds.most_labels, {-1, 1}},
-          {by_input(capped, bounds), labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
+  labels = by_draw(labels, bounds);
+  return {{by_draw(corrects, bounds), labels, bounds.most_labels, {-1, 1}},
+          {by_draw(capped, bounds), labels, bounds.most_labels, {-bounds.loss_cap, bounds.loss_cap}}};
 }
 
 Effect effect_between(std::span<const SequenceResult> before, std::span<const SequenceResult> after,
@@ -61,10 +58,10 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
     labels.push_back(static_cast<double>(before[i].labeled));
   }
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<double> of_inputs = by_input(labels, bounds);
+  const std::vector<double> of_draws = by_draw(labels, bounds);
   const double all = std::accumulate(labels.begin(), labels.end(), 0.0);
   const MeanChange loss =
-      all > 0 ? mean_change(by_input(losses, bounds), of_inputs) : MeanChange{kUnknown, {kUnknown, kUnknown}};
+      all > 0 ? mean_change(by_draw(losses, bounds), of_draws) : MeanChange{kUnknown, {kUnknown, kUnknown}};
   const auto [accuracy, capped] = bounded_changes(before, after, bounds);
   return {loss.mean,
           loss.interval,
@@ -72,7 +69,7 @@ Effect effect_between(std::span<const SequenceResult> before, std::span<const Se
           {capped.mean(), capped.interval(), capped.p()},
           std::ssize(before),
           std::llround(all),
-          std::ssize(of_inputs),
+          std::ssize(of_draws),
           knowable > 0 ? static_cast<double>(known) / static_cast<double>(knowable) : 0,
           knowable};
 }

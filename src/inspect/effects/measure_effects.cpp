@@ -203,12 +203,12 @@ class Measurement {
     if (kind != kResample) return effect_between(baseline_.per_sequence, result.per_sequence, bounds_);
     std::vector<SequenceResult> before, after;
     AnswerBounds bounds = bounds_;
-    bounds.inputs.clear();
+    bounds.draws.clear();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!is_paired(i)) continue;
       before.push_back(baseline_.per_sequence[i]);
       after.push_back(result.per_sequence[i]);
-      if (!bounds_.inputs.empty()) bounds.inputs.push_back(bounds_.inputs[i]);
+      if (!bounds_.draws.empty()) bounds.draws.push_back(bounds_.draws[i]);
     }
     return effect_between(before, after, bounds);
   }

@@ -88,7 +88,8 @@ Label carried_label(const CellEffect& cells, const std::string& effect, const He
   if (carries) form = "{}: {}; {}; {}";
   if (cells.carried == Carried::no) form = "attends by {0}, which does not carry its effect: {1}; {3}; {2}";
   if (cells.carried == Carried::constant)
-    form = "acts like a constant: its mean at each position costs nothing of interest; looks like {}: {}; {}";
+    form =
+        "acts like a constant: its mean at each position in its place costs nothing of interest; looks like {}: {}; {}";
   return {carries ? name : "", effects.verdict,
           fmt::format(fmt::runtime(form), name, numbers, effect, cells_text(cells)), effects.group};
 }

@@ -1,5 +1,8 @@
 // Compiled once: parses the input, calls the code of the model's precision, and writes JSON.
 #include "thimble/inspect/forward_trace.h"
+
+#include <limits>
+
 #include "inspect/scores/require_heads.h"
 #include "inspect/trace/trace_observer.h"
 #include "thimble/engine/error.h"
@@ -8,7 +11,6 @@
 #include "thimble/train/json.h"
 #include "thimble/train/run.h"
 #include "train/config/with_precision.h"
-#include "train/files/text/format.h"
 #include "train/files/text/suggest.h"
 #include "train/files/text/text.h"
 
@@ -181,14 +183,13 @@ std::vector<std::string> unseen_in(const ModelSource& model, std::string_view te
   }
   std::vector<std::string> unseen;
   const std::vector<std::int32_t> input = input_tokens(model, text);
-  if (count > 0 && input.size() < shortest && model.config.model.attention.mask != Mask::causal)
-    unseen.push_back(
-        fmt::format("an input of {}, as all have {} or more", counted(std::ssize(input), "token"), shortest));
   for (const std::int32_t token : input) {
     const auto index = static_cast<std::size_t>(token);
     if (!seen[index]) unseen.push_back(names[index]);
     seen[index] = true;  // reported once
   }
+  if (count > 0 && input.size() < shortest && model.config.model.attention.mask != Mask::causal)
+    unseen.push_back(fmt::format("so short an input (theirs have {} tokens or more)", shortest));
   return unseen;
 }
 

@@ -34,15 +34,15 @@ const AttentionLayer& layer_of(const std::vector<AttentionLayer>& layers, HeadId
 
 // A head on a sequence.
 struct HeadOn {
-  const ModelConfig& model;
+  const OutputConfig& output;
   const AttentionLayer& layer;
+  bool is_last;  // whether the layer's block feeds the output
   const ForwardTrace& trace;
   std::span<const double> weights;  // (queries, keys)
 
   // Returns whether what the head adds at a query can reach the loss, as ScoreTargets has it.
   bool counts(std::int64_t query) const {
-    const OutputConfig& output = model.output;
-    if (layer.block != attention_layers(model).back().block || trace.targets.empty()) return true;
+    if (!is_last || trace.targets.empty()) return true;
     if (output.per == OutputPer::sequence)
       return output.pooling == Pooling::mean ||
              query == (output.pooling == Pooling::first ? 0 : std::ssize(trace.tokens) - 1);
@@ -181,8 +181,10 @@ Overlaps overlaps(const ModelConfig& first, const Attention& a, const ModelConfi
           const std::int64_t partner = shift ? previous[s] : static_cast<std::int64_t>(s);
           if (partner < 0) continue;
           const ForwardTrace& with = b[static_cast<std::size_t>(partner)];
-          const auto [shared, queries] = overlap({first, layer, a[s], a[s].weights(first, head)},
-                                                 {second, other_layer, with, with.weights(second, other)});
+          const auto [shared, queries] = overlap(
+              {first.output, layer, layer.block == in_first.back().block, a[s], a[s].weights(first, head)},
+              {second.output, other_layer, other_layer.block == in_second.back().block, with,
+               with.weights(second, other)});
           sum += shared;
           count += queries;
         }

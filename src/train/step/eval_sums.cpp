@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/files/hash.h"
+
 namespace thimble {
+
+std::uint64_t draw_number(const Dataset& data, const Batch& batch, std::int64_t sequence,
+                          std::int64_t index) {
+  if (data.task().open == nullptr) return static_cast<std::uint64_t>(index);
+  const auto input = batch.input_of(sequence);
+  return hash_of({reinterpret_cast<const char*>(input.data()), input.size_bytes()});
+}
 
 void DrawSums::add_products(const Draw& a, const Draw& b, double times) {
   correct_squared += times * a.correct * b.correct;
@@ -32,9 +41,9 @@ void DrawSums::add(const DrawSums& next) {
   loss_labeled += next.loss_labeled;
   draws += next.draws;
   Draw end = next.last;
-  if (last.input == next.first.input) {
+  if (last.number == next.first.number) {
     add_products(last, next.first, 2);
-    const Draw both{last.input, last.labeled + next.first.labeled, last.correct + next.first.correct,
+    const Draw both{last.number, last.labeled + next.first.labeled, last.correct + next.first.correct,
                     last.loss + next.first.loss};
     --draws;
     if (next.draws == 1) end = both;
@@ -107,29 +116,28 @@ std::optional<std::int32_t> usual_answer(const Dataset& data) {
   return static_cast<std::int32_t>(std::ranges::max_element(counts) - counts.begin());
 }
 
-void EqualInputs::add(const Batch& batch) {
-  const std::size_t first = of.size();
+void EqualInputs::add(const Dataset& data, const Batch& batch, std::int64_t first) {
+  const std::size_t before = of.size();
   for (std::int64_t i = 0; i < batch.sequences; ++i) {
-    auto number = std::ssize(labels);
-    if (const auto input = batch.input_of(i); merges)
-      number = numbers.try_emplace({input.begin(), input.end()}, number).first->second;
-    of.push_back(number);
-    if (number == std::ssize(labels)) labels.push_back(0);
+    const std::uint64_t number = draw_number(data, batch, i, first + i);
+    if (labels.empty() || number != last) labels.push_back(0);
+    of.push_back(std::ssize(labels) - 1);
+    last = number;
   }
   const std::int64_t of_sequence = std::ssize(batch.labels) / batch.sequences;
   for (const auto row : batch.rows)
-    ++labels[static_cast<std::size_t>(of[first + static_cast<std::size_t>(row / of_sequence)])];
+    ++labels[static_cast<std::size_t>(of[before + static_cast<std::size_t>(row / of_sequence)])];
 }
 
 std::int64_t most_labels(const Dataset& data) {
   const bool trains = data.task().open == nullptr || data.source().rows(Split::train) > 0;
   const Split split = trains ? Split::train : Split::test;
   const std::int64_t size = data.size(split), count = size == 0 ? kMaxDrawn : std::min(size, kMaxDrawn);
-  EqualInputs equal{.merges = data.task().open != nullptr};
+  EqualInputs equal;
   Batch batch;
   for (std::int64_t first = 0; first < count; first += kAtOnce) {
     data.fill(split, first, std::min(kAtOnce, count - first), batch);
-    equal.add(batch);
+    equal.add(data, batch, first);
   }
   return std::max<std::int64_t>(1, equal.most_labels());
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,11 +12,14 @@
 
 namespace thimble {
 
-// Sums of squares and products over draws of the data, for standard errors. Sequences of data files that follow each other
-// and have equal inputs are one draw: files have them side by side.
+// Returns a number that two sequences in a row have in common if they are one draw of the data: those of data files with equal
+// inputs, which are side by side in one split. `index`: in the split.
+std::uint64_t draw_number(const Dataset&, const Batch&, std::int64_t sequence, std::int64_t index);
+
+// Sums of squares and products over draws of the data, for standard errors.
 struct DrawSums {
   struct Draw {
-    std::uint64_t input = 0;
+    std::uint64_t number = 0;
     double labeled = 0, correct = 0, loss = 0;
   };
   std::int64_t draws = 0;
@@ -53,18 +55,18 @@ EvalResult mean_of(std::span<const EvalSums> chunks, std::int64_t sequences);
 // other tasks.
 std::optional<std::int32_t> usual_answer(const Dataset&);
 
-// The inputs of sequences. For intervals, those of data files that are equal are one draw of the data: they are in one split.
+// The draws that sequences in a row are.
 struct EqualInputs {
-  bool merges = false;                 // else each is one of its own
-  std::vector<std::int64_t> of{};      // the number of its input, by sequence
-  std::vector<std::int64_t> labels{};  // by input
-  std::map<std::vector<std::int32_t>, std::int64_t> numbers{};
+  std::vector<std::int64_t> of{};      // the draw, by sequence
+  std::vector<std::int64_t> labels{};  // by draw
+  std::uint64_t last = 0;              // number of the last draw
 
-  void add(const Batch&);
+  // Adds the sequences of a batch, which are those of the split from `first` on.
+  void add(const Dataset&, const Batch&, std::int64_t first);
   std::int64_t most_labels() const { return labels.empty() ? 1 : std::ranges::max(labels); }
 };
 
-// Returns the most labels of an input among the first 10,000 sequences of training or, of rows without training, of the test
+// Returns the most labels of a draw among the first 10,000 sequences of training or, of rows without training, of the test
 // split.
 std::int64_t most_labels(const Dataset&);
 

@@ -8,7 +8,6 @@
 #include "thimble/engine/error.h"
 #include "thimble/engine/make_model.h"
 #include "train/files/checkpoint.h"
-#include "train/files/hash.h"
 #include "train/step/micro_batch.h"
 
 namespace thimble {
@@ -77,13 +76,10 @@ EvalSums Evaluator::run_chunk(Split split, const Chunk& chunk, ChunkHooks* hooks
   if (!std::isfinite(sums.loss))
     require_finite(tape, config_.model,
                    fmt::format("the loss on the {} split is {}", split_name(split), std::abs(sums.loss)));
-  const bool merges = dataset_.task().open != nullptr;
   for (std::int64_t i = 0; i < chunk.batch.sequences; ++i) {
     const SequenceResult& r = per_sequence[static_cast<std::size_t>(i)];
-    const auto input = std::as_bytes(chunk.batch.input_of(i));
-    const std::uint64_t number = merges ? hash_of({reinterpret_cast<const char*>(input.data()), input.size()})
-                                        : static_cast<std::uint64_t>(chunk.first + i);
-    sums.spread.add_draw({number, static_cast<double>(r.labeled), static_cast<double>(r.correct), r.loss});
+    sums.spread.add_draw({draw_number(dataset_, chunk.batch, i, chunk.first + i),
+                          static_cast<double>(r.labeled), static_cast<double>(r.correct), r.loss});
   }
   if (!predictions.empty()) predict(split, chunk, z.value(), predictions);
   if (tape.mode() == Tape::Mode::training) tape.backward(loss);
@@ -184,13 +180,13 @@ void Evaluator::select(Split split, std::int64_t sequences) {
   sequences_ = size > 0 ? std::min(sequences, size) : sequences;
   if (most_labels_ == 0) most_labels_ = thimble::most_labels(dataset_);
   chunks_.clear();
-  equal_inputs_ = {.merges = dataset_.task().open != nullptr};
+  equal_inputs_ = {};
   ProgressCounter progress("reading sequences", static_cast<double>(sequences_));
   for (std::int64_t first = 0; first < sequences_; first += chunk_size_) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.first = first;
     dataset_.fill(split, first, std::min(chunk_size_, sequences_ - first), chunk.batch);
-    equal_inputs_.add(chunk.batch);
+    equal_inputs_.add(dataset_, chunk.batch, first);
     progress.advance(static_cast<double>(chunk.batch.sequences));
   }
   most_labels_ = std::max(most_labels_, equal_inputs_.most_labels());

@@ -68,7 +68,7 @@ class Evaluator {
   // Caps the loss of a label, in nats, for SequenceResult::capped_loss of run() and run_series(), from now on.
   void cap_loss(double nats) { loss_cap_ = nats; }
   double loss_cap() const { return loss_cap_; }
-  // Returns the most labels of an input, among the selected sequences and the first 10,000 of training.
+  // Returns the most labels of a draw, among the selected sequences and the first 10,000 of training.
   std::int64_t most_labels() const { return most_labels_; }
   const EqualInputs& equal_inputs() const { return equal_inputs_; }  // of the selected sequences
 

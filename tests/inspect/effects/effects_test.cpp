@@ -390,7 +390,7 @@ TEST_CASE("intervals count sequences of one input as one draw", "[inspect]") {
   std::vector<SequenceResult> before(6, {.labeled = 1, .correct = 1}), after = before;
   after[0].correct = after[1].correct = 0;
   after[4].loss = 2;
-  const Effect effect = effect_between(before, after, {1, 3, {7, 7, 2, 2, 2, 7}});
+  const Effect effect = effect_between(before, after, {1, 3, {7, 7, 7, 2, 2, 2}});
   const std::vector<double> changes{-2, 0}, losses{0, 2}, labels{3, 3};
   const BoundedMean accuracy(changes, labels, 3, {-1, 1});
   CHECK(effect.accuracy.interval.low == accuracy.interval().low);

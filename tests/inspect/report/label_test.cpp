@@ -120,7 +120,7 @@ TEST_CASE("a pattern names a head only if its cells carry the effect", "[inspect
       "possibly mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65); whether these keys carry its effect needs more sequences");
   CHECK(
       described(Carried::constant).sentence ==
-      "acts like a constant: its mean at each position costs nothing of interest; looks like mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65)");
+      "acts like a constant: its mean at each position in its place costs nothing of interest; looks like mirror: 57 % of its attention (chance 10 %); ablating it costs 63.0 points (95 % CI 61–65)");
   CHECK(described(Carried::no, kUnused).verdict == Verdict::redundant);       // which needs no test
   CHECK(label_head(with("mirror", 0.57), kNeeded, kImportant).name.empty());  // without a test
 }

@@ -191,7 +191,7 @@ TEST_CASE("tokens outside the training inputs are reported", "[inspect]") {
   CHECK(unseen_in(source, "le chien", 0).size() == 2);
   const ModelSource reverse{small_config(), {}};
   CHECK(unseen_in(reverse, "1 2", 100) ==
-        std::vector<std::string>{"an input of 2 tokens, as all have 4 or more"});
+        std::vector<std::string>{"so short an input (theirs have 4 tokens or more)"});
 }
 
 TEST_CASE("weights of another model are refused", "[inspect]") {

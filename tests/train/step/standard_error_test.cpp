@@ -77,7 +77,7 @@ TEST_CASE("sequences of one input that follow each other are one draw", "[train]
   std::vector<EvalSums> chunks(1), merged;
   for (std::uint64_t input = 0; input < 9; ++input) {
     EvalSums& all = merged.emplace_back();
-    DrawSums::Draw sum{.input = input};
+    DrawSums::Draw sum{.number = input};
     for (std::uint64_t copy = 0; copy <= input * input % 6; ++copy) {
       const double correct = static_cast<double>((input + copy) % 3 == 0),
                    loss = std::sin(1.0 + 7.0 * copy + input);
